@@ -1,0 +1,1 @@
+"""The commands: each reads settings, calls one library function and renders its events."""

@@ -1,0 +1,1 @@
+"""One file per node of the graph, named as the node is."""

@@ -1,0 +1,1 @@
+"""What is kept: records, the tape, the run folder, the findings store, reports."""

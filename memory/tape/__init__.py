@@ -1,0 +1,1 @@
+"""The tape: one append-only journal for record, replay, resume and fork."""

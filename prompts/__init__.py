@@ -1,0 +1,1 @@
+"""The prompt templates, as plain files, and their loader."""

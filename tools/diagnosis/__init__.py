@@ -1,0 +1,1 @@
+"""From a server's log to the cause: class, causing line, remedies."""

@@ -1,0 +1,1 @@
+"""The inference engines: command line, readiness, stages, effective configuration."""

@@ -1,0 +1,1 @@
+"""Where commands run: this machine, or one reached over SSH."""

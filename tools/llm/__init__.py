@@ -1,0 +1,1 @@
+"""The language-model client for OpenAI-compatible endpoints."""

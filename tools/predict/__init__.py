@@ -1,0 +1,1 @@
+"""Memory and speed before the launch."""

@@ -1,0 +1,1 @@
+"""Server life cycle on a host: start, wait until ready, stop, verify."""

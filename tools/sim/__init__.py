@@ -1,0 +1,1 @@
+"""The simulated machine: marked simulated in everything that it produces."""

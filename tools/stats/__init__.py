@@ -1,0 +1,1 @@
+"""Intervals, noise floors and verdicts."""
