@@ -29,7 +29,7 @@ class Workload(Record):
 
 
 class Constraint(Record):
-    """A bound on one metric: latencies in seconds, at most; throughput, at least; error rate 0..1, at most."""
+    """A bound on one metric: latencies in seconds at most, throughput at least, error rate 0..1 at most."""
 
     metric: Metric
     percentile: Literal["mean", "p50", "p90", "p95", "p99"] | None = None
