@@ -94,10 +94,10 @@ class Engine(Protocol):
         """Commands that ask the installed engine for its version and its own flags."""
 
     def facts(self, results: Mapping[str, CommandResult], install: EngineInstall) -> EngineFacts:
-        """What the probes' output says; the built-in catalogue where the engine's parser could not be read."""
+        """What the probes' output says; the built-in catalogue where the engine's parser was unreadable."""
 
     def effective(self, server_info: Mapping[str, Any] | None, log_text: str) -> dict[str, Any]:
         """Settings in force by the engine's own word, keyed by flag name; what it adjusted wins."""
 
     def memory(self, log_text: str) -> dict[str, float]:
-        """weights_gib, kv_tokens, kv_gib, available_gib, graphs_gib: as far as the log tells them, per GPU."""
+        """weights_gib, kv_tokens, kv_gib, available_gib, graphs_gib per GPU, as far as the log tells."""
