@@ -1,1 +1,1 @@
-"""Who states the next hypothesis: the playbook and the language model, on one interface."""
+"""Who proposes the next hypothesis: the playbook, or a language model with the playbook behind it."""

@@ -38,6 +38,10 @@ class Hypothesis(Record):
     source: Literal["playbook", "model", "user", "search"]
     prior: str = ""
     """Which earlier run or fact the idea came from."""
+    move: str = ""
+    """Id of the playbook move, empty for an idea that is not from the playbook."""
+    canary: tuple[int, ...] = ()
+    """Concurrencies to climb through before the ladder's jump, when the server may die under load."""
 
 
 class VerdictKind(StrEnum):

@@ -1,1 +1,1 @@
-"""The language-model client for OpenAI-compatible endpoints."""
+"""The language-model client for any OpenAI-compatible endpoint: bounded, probed once, parsed tolerantly."""
