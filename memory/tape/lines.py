@@ -1,0 +1,126 @@
+"""The tape's lines: one JSON object each, chained by checksums.
+
+A line is `<sum> <body>`; `sum` is the first 16 hex digits of SHA-256 over the previous line's sum and this
+body, so that a changed, dropped or swapped line is found at that line. The body of every line is canonical
+JSON. Line numbers are 1-based, as an editor shows them.
+"""
+
+import hashlib
+import json
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+from moeagent.memory.errors import InputError, TapeError
+from moeagent.memory.records import canonical_json
+
+Json = dict[str, Any]
+EntryType = Literal["header", "request", "response", "decision", "resume"]
+FIRST_SUM = "0" * 16
+
+
+@dataclass(frozen=True)
+class Entry:
+    """One line of a tape. `body` holds the type's own fields; `line_no` is its place in the file."""
+
+    line_no: int
+    type: EntryType
+    body: Json
+    sum: str
+
+
+def checksum(previous: str, body: str) -> str:
+    """The chained checksum of a line's body."""
+    return hashlib.sha256(f"{previous}{body}".encode()).hexdigest()[:16]
+
+
+def encode(previous: str, type_: EntryType, body: Json) -> tuple[str, bytes]:
+    """The sum of the new line, and its bytes with the newline."""
+    text = canonical_json({"type": type_, **body})
+    sum_ = checksum(previous, text)
+    return sum_, f"{sum_} {text}\n".encode()
+
+
+def decode(line: bytes, line_no: int, previous: str) -> Entry:
+    """Check and parse one line. Raises TapeError naming the line."""
+    try:
+        sum_, _, text = line.decode("utf-8").partition(" ")
+    except UnicodeDecodeError:
+        raise TapeError(f"tape line {line_no} is not UTF-8") from None
+    if sum_ != checksum(previous, text):
+        raise TapeError(f"tape line {line_no} does not match its checksum: it was changed or damaged")
+    body = json.loads(text)
+    return Entry(line_no, body.pop("type"), body, sum_)
+
+
+@dataclass(frozen=True)
+class TapeFile:
+    """Everything that a tape file holds."""
+
+    path: Path
+    entries: tuple[Entry, ...]
+    torn: bytes = b""
+    """A last line that was cut while it was being written; it never took effect."""
+    size: int = 0
+
+    @property
+    def header(self) -> Json:
+        """The first line's body."""
+        return self.entries[0].body
+
+    @property
+    def last_sum(self) -> str:
+        """Where the chain goes on."""
+        return self.entries[-1].sum
+
+
+def read_tape(path: Path) -> TapeFile:
+    """Read and check a whole tape.
+
+    A torn last line is set aside. A torn line inside the file is accepted only where the next line is a
+    resume marker that names it. Raises InputError when there is no tape, TapeError at the first bad line.
+    """
+    try:
+        data = path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no tape at {path}: is it a run folder? `moeagent runs` lists them"
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot read the tape {path}: {error.strerror}") from None
+    lines = data.split(b"\n")
+    tail = lines.pop()
+    entries: list[Entry] = []
+    for line_no, line in enumerate(lines, start=1):
+        previous = entries[-1].sum if entries else FIRST_SUM
+        try:
+            entries.append(decode(line, line_no, previous))
+        except TapeError as error:
+            if not _named_torn(lines, line_no, line, previous):
+                raise _located(error, path) from None
+    if not entries or entries[0].type != "header":
+        raise TapeError(f"{path} has no header line: it is not a moeagent tape, or its run never started")
+    return TapeFile(path, tuple(entries), tail, len(data))
+
+
+def _named_torn(lines: list[bytes], line_no: int, line: bytes, previous: str) -> bool:
+    """Whether the line after this one is a resume marker that says this one was torn."""
+    if line_no >= len(lines):
+        return False
+    try:
+        following = decode(lines[line_no], line_no + 1, previous)
+    except TapeError:
+        return False
+    return following.type == "resume" and following.body.get("torn") == torn_mark(line)
+
+
+def torn_mark(piece: bytes) -> str:
+    """How a resume marker names the torn line before it."""
+    return hashlib.sha256(piece).hexdigest()[:16]
+
+
+def _located(error: TapeError, path: Path) -> TapeError:
+    return TapeError(
+        f"{path}: {error}. The lines before it are sound: `moeagent log` and `moeagent report` read a copy "
+        "that ends there, and a copy of the run folder from a backup replays"
+    )
