@@ -61,7 +61,8 @@ class TapeFile:
     entries: tuple[Entry, ...]
     torn: bytes = b""
     """A last line that was cut while it was being written; it never took effect."""
-    size: int = 0
+    unterminated: bool = False
+    """The file does not end with a newline, so the next line must begin with one."""
 
     @property
     def header(self) -> Json:
@@ -84,7 +85,7 @@ def read_tape(path: Path) -> TapeFile:
         data = path.read_bytes()
     except FileNotFoundError:
         raise InputError(
-            f"there is no tape at {path}: is it a run folder? `moeagent runs` lists them"
+            f"there is no tape at {path}: `moeagent runs` lists the runs that have one"
         ) from None
     except OSError as error:
         raise InputError(f"cannot read the tape {path}: {error.strerror}") from None
@@ -100,7 +101,17 @@ def read_tape(path: Path) -> TapeFile:
                 raise _located(error, path) from None
     if not entries or entries[0].type != "header":
         raise TapeError(f"{path} has no header line: it is not a moeagent tape, or its run never started")
-    return TapeFile(path, tuple(entries), tail, len(data))
+    if tail and (whole := _whole(tail, len(lines) + 1, entries[-1].sum)):
+        return TapeFile(path, (*entries, whole), unterminated=True)
+    return TapeFile(path, tuple(entries), tail, unterminated=bool(tail))
+
+
+def _whole(tail: bytes, line_no: int, previous: str) -> Entry | None:
+    """A last line of which only the newline was lost."""
+    try:
+        return decode(tail, line_no, previous)
+    except TapeError:
+        return None
 
 
 def _named_torn(lines: list[bytes], line_no: int, line: bytes, previous: str) -> bool:

@@ -64,7 +64,7 @@ class Tape:
         recorded = read_tape(path)
         writer = Writer.reopen(recorded)
         body = {**marker, **({"torn": torn_mark(recorded.torn)} if recorded.torn else {})}
-        entry = writer.append("resume", body, after_torn=bool(recorded.torn))
+        entry = writer.append("resume", body, newline_first=recorded.unterminated)
         return cls(TapeFile(path, (*recorded.entries, entry)), writer)
 
     @property
@@ -167,24 +167,26 @@ class Writer:
         fd = os.open(recorded.path, os.O_WRONLY | os.O_APPEND)
         return cls(fd, recorded.last_sum, recorded.entries[-1].line_no + (1 if recorded.torn else 0))
 
-    def append(self, type_: EntryType, body: Json, *, after_torn: bool = False) -> Entry:
+    def append(self, type_: EntryType, body: Json, *, newline_first: bool = False) -> Entry:
         """Write one line and sync it. Raises TapeError when the disk refuses."""
         sum_, line = encode(self._sum, type_, body)
         try:
-            written = os.write(self._fd, (b"\n" if after_torn else b"") + line)
+            written = os.write(self._fd, (b"\n" if newline_first else b"") + line)
             os.fsync(self._fd)
         except OSError as error:
-            raise TapeError(
-                f"cannot write the tape: {error.strerror}. It is sound so far: make room, then `moeagent resume`"
-            ) from error
-        if written != len(line) + after_torn:
-            raise TapeError("cannot write the tape: the disk is full. Make room and `moeagent resume`")
+            raise TapeError(_unwritable(error.strerror or "I/O error")) from error
+        if written != len(line) + newline_first:
+            raise TapeError(_unwritable("the disk is full"))
         self._sum, self._line_no = sum_, self._line_no + 1
         return Entry(self._line_no, type_, body, sum_)
 
     def close(self) -> None:
         """Close the file."""
         os.close(self._fd)
+
+
+def _unwritable(why: str) -> str:
+    return f"cannot write the tape: {why}. It is sound so far: make room, then `moeagent resume` the run"
 
 
 def _replayable(entries: tuple[Entry, ...]) -> Iterator[Entry]:
