@@ -1,0 +1,197 @@
+"""What a run has concluded so far, in order: the recorded decisions, and nothing else.
+
+The loop appends to it while it runs; `log` and `report` rebuild it from a tape without running the loop.
+"""
+
+from collections.abc import Callable, Iterable
+from typing import Any
+
+from moeagent.memory.records import (
+    ConfigChange,
+    HostFacts,
+    Hypothesis,
+    Launch,
+    ModelFacts,
+    Pivot,
+    Record,
+    Rung,
+    ServerConfig,
+    Verdict,
+)
+from moeagent.memory.records.facts import Scope
+from moeagent.memory.tape.lines import Entry
+
+
+class CampaignFacts(Record):
+    """What the survey found, without the long lists that stay in the run folder."""
+
+    host: HostFacts
+    engine: str
+    engine_version: str | None
+    knobs_source: str
+    knob_count: int
+    model: ModelFacts
+    scope: Scope
+    problems: tuple[str, ...] = ()
+
+
+class RejectedIdea(Record):
+    """An idea that was turned down before it was launched."""
+
+    statement: str
+    change: ConfigChange
+    reason: str
+    source: str
+
+
+class Incumbent(Record):
+    """The best configuration from here on."""
+
+    config: ServerConfig
+    hypothesis: str | None
+    """None for the baseline."""
+
+
+class Note(Record):
+    """Something that the reader of the log must know: a fallback, a relaunch, a skipped rung."""
+
+    about: str
+    text: str
+
+
+class Limit(Record):
+    """The binding limit that the measurements name."""
+
+    name: str
+    evidence: str
+
+
+class Conclusion(Record):
+    """How the run ended."""
+
+    status: str
+    """finished, stopped, failed or awaiting approval."""
+    reason: str
+    best: ServerConfig | None = None
+    best_hypothesis: str | None = None
+
+
+DECISIONS: dict[str, type[Record]] = {
+    "facts": CampaignFacts,
+    "rejection": RejectedIdea,
+    "hypothesis": Hypothesis,
+    "launch": Launch,
+    "pivot": Pivot,
+    "verdict": Verdict,
+    "incumbent": Incumbent,
+    "limit": Limit,
+    "note": Note,
+    "conclusion": Conclusion,
+}
+_KINDS = {record: kind for kind, record in DECISIONS.items()}
+
+
+class Ledger:
+    """The decisions of one run."""
+
+    def __init__(self) -> None:
+        self.facts: CampaignFacts | None = None
+        self.hypotheses: list[Hypothesis] = []
+        self.rejections: list[RejectedIdea] = []
+        self.launches: list[Launch] = []
+        self.pivots: list[Pivot] = []
+        self.verdicts: list[Verdict] = []
+        self.incumbents: list[Incumbent] = []
+        self.limits: list[Limit] = []
+        self.notes: list[Note] = []
+        self.conclusions: list[Conclusion] = []
+        self.listeners: list[Callable[[str, Record], None]] = []
+
+    @classmethod
+    def from_entries(cls, entries: Iterable[Entry]) -> "Ledger":
+        """Rebuild from a tape's entries, without running the loop."""
+        ledger = cls()
+        for entry in entries:
+            if entry.type == "decision":
+                ledger.add(DECISIONS[entry.body["kind"]].model_validate(entry.body["value"]))
+        return ledger
+
+    def add(self, record: Record) -> None:
+        """Take in one decision and tell the listeners."""
+        match record:
+            case CampaignFacts():
+                self.facts = record
+            case Hypothesis():
+                self.hypotheses.append(record)
+            case RejectedIdea():
+                self.rejections.append(record)
+            case Launch():
+                self.launches.append(record)
+            case Pivot():
+                self.pivots.append(record)
+            case Verdict():
+                self.verdicts.append(record)
+            case Incumbent():
+                self.incumbents.append(record)
+            case Limit():
+                self.limits.append(record)
+            case Note():
+                self.notes.append(record)
+            case Conclusion():
+                self.conclusions.append(record)
+        for listener in self.listeners:
+            listener(kind_of(record), record)
+
+    @property
+    def conclusion(self) -> Conclusion | None:
+        """How the run ended, last time it ended."""
+        return self.conclusions[-1] if self.conclusions else None
+
+    @property
+    def incumbent(self) -> Incumbent | None:
+        """The best configuration so far."""
+        return self.incumbents[-1] if self.incumbents else None
+
+    @property
+    def baseline(self) -> ServerConfig | None:
+        """The configuration that gains are measured against."""
+        return self.incumbents[0].config if self.incumbents else None
+
+    def hypothesis(self, hypothesis_id: str) -> Hypothesis | None:
+        """The hypothesis of this id."""
+        return next((h for h in self.hypotheses if h.id == hypothesis_id), None)
+
+    def verdict(self, hypothesis_id: str) -> Verdict | None:
+        """The last verdict on a hypothesis: a parked one is judged again."""
+        return next((v for v in reversed(self.verdicts) if v.hypothesis == hypothesis_id), None)
+
+    def launches_for(self, hypothesis_id: str | None) -> list[Launch]:
+        """Launches made for a hypothesis; None for the baseline's."""
+        return [launch for launch in self.launches if launch.hypothesis == hypothesis_id]
+
+    def launches_of(self, config: ServerConfig) -> list[Launch]:
+        """Launches of exactly this configuration."""
+        return [launch for launch in self.launches if launch.config.id == config.id]
+
+    def pivots_for(self, hypothesis_id: str) -> list[Pivot]:
+        """Remedies tried for a hypothesis."""
+        return [pivot for pivot in self.pivots if pivot.hypothesis == hypothesis_id]
+
+    def rungs_at(self, config: ServerConfig, concurrency: int) -> list[Rung]:
+        """Usable rungs of a configuration at one concurrency, a launch each."""
+        return [
+            rung
+            for launch in self.launches_of(config)
+            for rung in launch.rungs
+            if rung.concurrency == concurrency and rung.usable
+        ]
+
+
+def kind_of(record: Record) -> str:
+    """The name of a decision on the tape."""
+    return _KINDS[type(record)]
+
+
+def value_of(record: Record) -> dict[str, Any]:
+    """A decision as it stands on the tape."""
+    return record.model_dump(mode="json", by_alias=True)
