@@ -1,0 +1,35 @@
+"""One thing that could be tried next, before it is ranked."""
+
+from collections.abc import Mapping
+from typing import NamedTuple
+
+from moeagent.agent.proposers.beliefs import Gain
+from moeagent.agent.proposers.book import LimitName
+from moeagent.memory.records import ConfigChange, FlagValue, Knob
+
+
+class Candidate(NamedTuple):
+    """A change of the incumbent with what is expected of it."""
+
+    move: str
+    """Id: of a move, or step:FLAG:up, combine, undo:ID, known:RUN, declared:FLAG."""
+    statement: str
+    why: str
+    source: str
+    category: str
+    change: ConfigChange
+    gains: Mapping[int, Gain]
+    """By concurrency of the ladder."""
+    limits: tuple[LimitName, ...] = ()
+    """Limits that it moves."""
+    cost: float = 1.0
+    risk: float = 0.02
+    doubt: float = 1.0
+    """Chance factor in (0, 1]."""
+    prior: str = ""
+
+
+def whole(knob: Knob | None, value: FlagValue) -> FlagValue:
+    """Whole numbers as int: the data computes with floats."""
+    is_whole = isinstance(value, float) and value == int(value) and (knob is None or knob.kind != "float")
+    return int(value) if is_whole else value

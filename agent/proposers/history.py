@@ -1,0 +1,126 @@
+"""What this run and earlier runs already know about changes: tried, refuted, promising."""
+
+from collections.abc import Iterator
+from typing import NamedTuple
+
+from moeagent.agent.proposers.spelling import Spelling
+from moeagent.agent.proposers.view import CampaignView, PriorFinding
+from moeagent.memory.records import ConfigChange, FlagValue, Hypothesis, ServerConfig, Verdict, VerdictKind
+
+REFUTED = {
+    VerdictKind.NEUTRAL,
+    VerdictKind.REGRESSED,
+    VerdictKind.BLOCKED,
+    VerdictKind.INVALID,
+    VerdictKind.NO_OP,
+}
+FINAL = {VerdictKind.BLOCKED, VerdictKind.INVALID, VerdictKind.NO_OP}
+"""Verdicts that a changed incumbent does not put in question."""
+# Chance that an idea is right after all: learnt on other hardware or another version; tried before a change
+# of the incumbent. No measurement stands behind these, so they are only ranks.
+RELAXED_DOUBT = 0.4
+SECOND_LOOK_DOUBT = 0.3
+
+
+class Trial(NamedTuple):
+    """One judged hypothesis with the configurations on both sides."""
+
+    hypothesis: Hypothesis
+    verdict: Verdict
+    parent: ServerConfig
+    child: ServerConfig
+
+    @property
+    def effect(self) -> float:
+        """Measured effect on the goal, 0 when there is none."""
+        return self.verdict.goal_effect.effect if self.verdict.goal_effect else 0.0
+
+    @property
+    def improved(self) -> bool:
+        """Whether it became the incumbent."""
+        return self.verdict.kind is VerdictKind.IMPROVED
+
+
+class Past:
+    """The view's history, indexed for the playbook."""
+
+    def __init__(self, view: CampaignView, spelling: Spelling) -> None:
+        self.view, self.spelling = view, spelling
+        self.trials = tuple(self._trials())
+        self.tried = self._tried()
+        self.rejected = tuple(self._normal(r.change) for r in view.rejections)
+
+    def _trials(self) -> Iterator[Trial]:
+        for hypothesis in self.view.hypotheses:
+            verdict, parent = self.view.verdict(hypothesis.id), self.view.config(hypothesis.parent)
+            if verdict is not None and parent is not None:
+                yield Trial(hypothesis, verdict, parent, parent.apply(hypothesis.change))
+
+    def _tried(self) -> frozenset[str]:
+        configs = [launch.config for launch in self.view.launches]
+        configs += [self.view.incumbent, self.view.baseline, *(t.child for t in self.trials)]
+        return frozenset(self.spelling.effective_key(c) for c in configs)
+
+    def of_move(self, move: str) -> tuple[Trial, ...]:
+        """Trials in which the move took part, alone or in a combination."""
+        return tuple(t for t in self.trials if move in t.hypothesis.move.split("+"))
+
+    def doubt(self, change: ConfigChange, child: ServerConfig, move: str) -> float:
+        """Chance factor from history: 0 when the idea is out, 1 when nothing speaks against it."""
+        if self.spelling.effective_key(child) in self.tried or self._normal(change) in self.rejected:
+            return 0.0
+        return self._own(change, move) * self._earlier(change)
+
+    def _own(self, change: ConfigChange, move: str) -> float:
+        doubt = 1.0
+        wanted = self._normal(change)
+        for trial in self.trials:
+            alone = trial.hypothesis.move == move and "+" not in move
+            same = self._normal(trial.hypothesis.change) == wanted
+            if not (alone or same) or trial.improved:
+                continue
+            if trial.verdict.kind in FINAL or trial.parent.id == self.view.incumbent.id:
+                return 0.0
+            doubt *= SECOND_LOOK_DOUBT
+        return doubt
+
+    def _earlier(self, change: ConfigChange) -> float:
+        doubt = 1.0
+        wanted = self._normal(change)
+        for prior in self.view.priors:
+            if prior.kind not in REFUTED or self._normal(prior.change) != wanted:
+                continue
+            if prior.match == "exact":
+                return 0.0
+            doubt *= RELAXED_DOUBT
+        return doubt
+
+    def support(self, change: ConfigChange) -> PriorFinding | None:
+        """An earlier run in which the change paid."""
+        wanted = self._normal(change)
+        paid = (p for p in self.view.priors if p.kind is VerdictKind.IMPROVED)
+        return next((p for p in paid if self._normal(p.change) == wanted), None)
+
+    def failures_in(self, category: str) -> int:
+        """Trials of the category that did not pay since one last did."""
+        count = 0
+        for trial in self.trials:
+            if trial.hypothesis.category == category:
+                count = 0 if trial.improved else count + 1
+        return count
+
+    def walks(self, flag: str) -> Iterator[tuple[Trial, FlagValue, FlagValue]]:
+        """Trials that moved this flag from one value to another, in order."""
+        for trial in self.trials:
+            after = self.spelling.find(flag, trial.hypothesis.change.set_flags)
+            before = self.spelling.find(flag, trial.parent.flags)
+            if after and before:
+                yield trial, trial.parent.flags[before], trial.hypothesis.change.set_flags[after]
+
+    def _normal(self, change: ConfigChange) -> ConfigChange:
+        return change.model_copy(
+            update={
+                "set_flags": {self.spelling.canonical(k): v for k, v in sorted(change.set_flags.items())},
+                "remove_flags": tuple(sorted(self.spelling.canonical(k) for k in change.remove_flags)),
+            }
+        )

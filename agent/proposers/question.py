@@ -1,0 +1,97 @@
+"""One turn's question: the view with everything that is derived from it once."""
+
+from moeagent.agent.proposers.book import Book, LimitName
+from moeagent.agent.proposers.expression import ExpressionError, Function, UnknownFactError, Value, evaluate
+from moeagent.agent.proposers.facts import facts_of, functions_of
+from moeagent.agent.proposers.history import Past
+from moeagent.agent.proposers.limits import Limit
+from moeagent.agent.proposers.spelling import Spelling
+from moeagent.agent.proposers.view import CampaignView
+from moeagent.memory.records import ConfigChange, FlagValue, Knob
+
+UNKNOWN_FACT_DOUBT = 0.5
+"""Chance factor of a move whose precondition nobody can check."""
+SLACK = 0.15
+"""Part of a move's promise that is kept when another limit than its own binds: limits are estimates."""
+
+
+class Question:
+    """The view with everything that is derived from it once per turn."""
+
+    def __init__(self, view: CampaignView, book: Book, limits: tuple[Limit, ...], spelling: Spelling) -> None:
+        self.view, self.book, self.limits, self.spelling = view, book, limits, spelling
+        self.past = Past(view, spelling)
+        self.facts: dict[str, Value | None] = facts_of(view)
+        self.functions: dict[str, Function] = functions_of(view, view.incumbent, spelling)
+
+    def value(self, raw: FlagValue, **extra: Value) -> FlagValue:
+        """A value of the data: as it is, or evaluated when it starts with =. Raises UnknownFactError."""
+        if isinstance(raw, str) and raw.startswith("="):
+            return evaluate(raw[1:], {**self.facts, **extra}, self.functions)
+        return raw
+
+    def number(self, expression: str) -> float | None:
+        """A bound of the data, None when it is not known."""
+        try:
+            value = evaluate(expression, self.facts, self.functions)
+        except UnknownFactError:
+            return None
+        return float(value) if isinstance(value, int | float) else None
+
+    def number_in_force(self, flag: str) -> int | float | None:
+        """The flag's positive number in force, None when it has none or nobody knows it."""
+        try:
+            value = self.functions["flag"](flag)
+        except UnknownFactError:
+            return None
+        if isinstance(value, bool | str) or value <= 0:
+            return None
+        return value
+
+    def holds(self, condition: str) -> float:
+        """1 when the condition holds, 0 when not, between them when nobody can tell."""
+        try:
+            return 1.0 if evaluate(condition, self.facts, self.functions) else 0.0
+        except UnknownFactError:
+            return UNKNOWN_FACT_DOUBT
+        except TypeError as error:
+            raise ExpressionError(f"{condition!r} compares values of different kinds: {error}") from error
+
+    def relevance(self, limits: tuple[LimitName, ...]) -> float:
+        """How much of its promise a move keeps, by what binds now."""
+        if not limits or not self.limits:
+            return 0.6
+        strength = max((x.strength for x in self.limits if x.name in limits), default=0.0)
+        return min(1.0, SLACK + 2 * strength)
+
+    def settle(self, change: ConfigChange) -> ConfigChange | None:
+        """The change in the incumbent's spelling, or None when engine, book or user do not allow it."""
+        change = self.spelling.respell(change, self.view.incumbent)
+        child = self.view.incumbent.apply(change)
+        change = self.view.incumbent.diff(child)
+        if change.is_empty() or self.view.space.objection(change) or self.avoided(change):
+            return None
+        return change if all(self._accepted(f, v) for f, v in change.set_flags.items()) else None
+
+    def avoided(self, change: ConfigChange) -> str | None:
+        """Why the book forbids the change, or None."""
+        for rule in self.book.avoid:
+            name = self.spelling.find(rule.flag, change.set_flags)
+            if name is None or self.holds(rule.when) == 0:
+                continue
+            if rule.values is None or change.set_flags[name] in rule.values:
+                return f"{name}: {rule.reason} ({rule.source})"
+        return None
+
+    def _accepted(self, flag: str, value: FlagValue) -> bool:
+        if not self.view.engine.knobs:
+            return True
+        knob = self.spelling.declared(flag) or self._negated(flag)
+        if knob is None:
+            return False
+        return knob.choices is None or isinstance(value, bool) or str(value) in knob.choices
+
+    def _negated(self, flag: str) -> Knob | None:
+        positive = flag.replace("--no-", "--", 1) if flag.startswith("--no-") else None
+        knob = self.spelling.declared(positive) if positive else None
+        return knob if knob is not None and knob.kind == "bool" else None

@@ -1,0 +1,99 @@
+"""Candidates from what was measured before: combinations, winners to take back, winners of earlier runs."""
+
+from collections.abc import Iterator
+from itertools import combinations
+
+from moeagent.agent.proposers.beliefs import Gain
+from moeagent.agent.proposers.candidate import Candidate
+from moeagent.agent.proposers.history import Trial
+from moeagent.agent.proposers.question import Question
+from moeagent.memory.records import VerdictKind
+
+NEAR_WINNER = 0.005
+"""A measured effect above this, too small to be proven alone, is worth a place in a combination."""
+
+
+def combinations_of_near_winners(question: Question) -> Iterator[Candidate]:
+    """Near winners together: each too small to be proven, perhaps not their sum."""
+    near = [t for t in question.past.trials if _is_near(t, question)]
+    for size in range(len(near), 1, -1):
+        for group in combinations(near, size):
+            candidate = _combined(group, question)
+            if candidate is not None:
+                yield candidate
+                return
+
+
+def _is_near(trial: Trial, question: Question) -> bool:
+    adopted = question.view.incumbent.apply(trial.hypothesis.change) == question.view.incumbent
+    kind = trial.verdict.kind
+    open_ended = kind in (VerdictKind.NEUTRAL, VerdictKind.INCONCLUSIVE, VerdictKind.IMPROVED)
+    return open_ended and trial.effect > NEAR_WINNER and not adopted
+
+
+def _combined(group: tuple[Trial, ...], question: Question) -> Candidate | None:
+    knobs = [k for t in group for k in t.hypothesis.change.knobs()]
+    if len(knobs) != len(set(knobs)):
+        return None
+    child = question.view.incumbent
+    for trial in group:
+        child = child.apply(trial.hypothesis.change)
+    change = question.settle(question.view.incumbent.diff(child))
+    if change is None:
+        return None
+    total = sum(t.effect for t in group)
+    ids = ", ".join(t.hypothesis.id for t in group)
+    return Candidate(
+        move="combine",
+        statement=f"Combine {ids}: each a little better, none proven alone",
+        why=f"Their measured effects add up to {total:+.1%}.",
+        source=f"verdicts of {ids} in this run",
+        category="combination",
+        change=change,
+        # Small effects picked because they came out positive shrink when measured again.
+        gains={c: Gain(total / 2, max(total / 2, 0.01)) for c in question.view.workload.ladder},
+        risk=max(t.hypothesis.risk for t in group),
+    )
+
+
+def undo_winners(question: Question) -> Iterator[Candidate]:
+    """Take back a winner that later winners may have made useless."""
+    winners = [t for t in question.past.trials if t.improved]
+    for trial in winners[:-1]:
+        back = trial.child.diff(trial.parent)
+        if question.view.incumbent.apply(trial.hypothesis.change) != question.view.incumbent:
+            continue
+        change = question.settle(back)
+        if change is not None:
+            yield Candidate(
+                move=f"undo:{trial.hypothesis.id}",
+                statement=f"Take {trial.hypothesis.id} back: {trial.hypothesis.statement}",
+                why="It paid before later changes moved the limit that it moved.",
+                source=f"verdict of {trial.hypothesis.id} in this run",
+                category="undo",
+                change=change,
+                gains={c: Gain(-trial.effect / 2, 0.03) for c in question.view.workload.ladder},
+            )
+
+
+def known_winners(question: Question) -> Iterator[Candidate]:
+    """What paid in an earlier run whose scope matches."""
+    for finding in question.view.priors:
+        if finding.kind is not VerdictKind.IMPROVED:
+            continue
+        change = question.settle(finding.change)
+        if change is not None:
+            effect = finding.effect if finding.effect is not None else 0.05
+            trust = 0.9 if finding.match == "exact" else 0.5
+            yield Candidate(
+                move=f"known:{finding.run}",
+                statement=f"Repeat what paid in run {finding.run}: {', '.join(change.knobs())}",
+                why=finding.reason,
+                source=f"run {finding.run}, {finding.scope}",
+                category="memory of earlier runs",
+                change=change,
+                gains={
+                    c: Gain(effect * trust, max(effect * 0.5, 0.02)) for c in question.view.workload.ladder
+                },
+                prior=f"run {finding.run} ({finding.match} match: {finding.scope})",
+            )
