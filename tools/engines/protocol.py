@@ -48,6 +48,8 @@ class EngineInstall(Record):
     version: str | None = None
     """As the user states it; None to ask the engine."""
     simulated: bool = False
+    allow: tuple[str, ...] = ()
+    """Flags of the deny list that the user allows for this install, such as --trust-remote-code."""
 
 
 @dataclass(frozen=True)
@@ -57,6 +59,8 @@ class Probe:
     name: str
     command: Command
     timeout_s: float = 60.0
+    unless: str | None = None
+    """Name of an earlier probe that makes this one needless when it ended with status 0."""
 
 
 class LoadApi(Record):

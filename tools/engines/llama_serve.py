@@ -1,0 +1,84 @@
+"""llama.cpp's own HTTP server without compiling: the one inside the xllamacpp wheel, under llama-server's flags.
+
+`python -m moeagent.tools.engines.llama_serve -m MODEL.gguf --port 8080 -np 4`. Slots, batching, endpoints and log
+lines are llama.cpp's. Exit status 1 when the arguments, the port or the model are wrong, with llama.cpp's own
+lines on standard error; SIGTERM and SIGINT stop it cleanly. Needs the extra `local`.
+"""
+
+import signal
+import sys
+import threading
+from types import ModuleType
+from typing import Any
+
+from moeagent.tools.engines.llama_options import AUTO_SLOTS, BadArgument, help_text, parse
+
+
+def main(arguments: list[str]) -> int:
+    """Serves until a signal; returns the exit status."""
+    try:
+        chosen = parse(arguments)
+    except BadArgument as error:
+        return _fail(str(error))
+    if "help" in chosen:
+        sys.stdout.write(help_text())
+        return 0
+    try:
+        import xllamacpp
+    except ImportError:
+        return _fail("error: the package xllamacpp is missing: pip install 'moeagent[local]'")
+    if "version" in chosen:
+        sys.stderr.write(f"version: {xllamacpp.__version__} (xllamacpp)\n")
+        return 0
+    if "model.path" not in chosen:
+        return _fail("error: --model is required")
+    return _serve(xllamacpp, chosen)
+
+
+def common_params(xllamacpp: ModuleType, chosen: dict[str, Any]) -> Any:
+    """xllamacpp.CommonParams with the chosen settings over llama-server's defaults."""
+    params = xllamacpp.CommonParams()
+    params.port, params.ui, params.n_parallel = 8080, False, -1
+    for target, value in chosen.items():
+        owner, _, name = target.rpartition(".")
+        setattr(getattr(params, owner) if owner else params, name, _native(xllamacpp, target, value))
+    if "timeout_read" in chosen:
+        params.timeout_write = params.timeout_read
+    if params.n_parallel < 0:
+        params.n_parallel = AUTO_SLOTS
+        params.kv_unified = chosen.get("kv_unified", True)
+    return params
+
+
+def _native(xllamacpp: ModuleType, target: str, value: Any) -> Any:
+    if target in ("cache_type_k", "cache_type_v"):
+        return getattr(xllamacpp.ggml_type, f"GGML_TYPE_{value.upper()}")
+    if target == "flash_attn_type":
+        name = {"on": "ENABLED", "off": "DISABLED", "auto": "AUTO"}[value]
+        return getattr(xllamacpp.llama_flash_attn_type, f"LLAMA_FLASH_ATTN_TYPE_{name}")
+    if target == "load_mode":
+        name = {"mmap+mlock": "MMAP_MLOCK", "dio": "DIRECT_IO"}.get(value, value.upper())
+        return getattr(xllamacpp.llama_load_mode, f"LLAMA_LOAD_MODE_{name}")
+    return value
+
+
+def _serve(xllamacpp: ModuleType, chosen: dict[str, Any]) -> int:
+    stopped = threading.Event()
+    try:
+        server = xllamacpp.Server(common_params(xllamacpp, chosen))
+    except RuntimeError as error:
+        return _fail(f"error: {error}")
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
+    stopped.wait()
+    del server  # joins the server's threads and frees the model
+    return 0
+
+
+def _fail(line: str) -> int:
+    sys.stderr.write(line + "\n")
+    return 1
+
+
+if __name__ == "__main__":
+    sys.exit(main(sys.argv[1:]))
