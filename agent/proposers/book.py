@@ -173,7 +173,7 @@ def parse_book(text: str, name: str) -> Book:
 @lru_cache(maxsize=8)
 def load_book(engine: str, folder: Path | None = None) -> Book:
     """The book of an engine; an empty one for an engine that the playbook does not know."""
-    source = (folder or files("moeagent.agent.proposers.moves")) / f"{engine.replace('.', '')}.toml"
+    source = (folder or files("moeagent.agent.proposers.moves")) / f"{engine}.toml"
     if not source.is_file():
         return Book(engine=engine)
     return parse_book(source.read_text("utf-8"), source.name)

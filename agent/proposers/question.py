@@ -7,7 +7,8 @@ from moeagent.agent.proposers.history import Past
 from moeagent.agent.proposers.limits import Limit
 from moeagent.agent.proposers.spelling import Spelling
 from moeagent.agent.proposers.view import CampaignView
-from moeagent.memory.records import ConfigChange, FlagValue, Knob
+from moeagent.memory.records import ConfigChange, FlagValue, Knob, ServerConfig
+from moeagent.tools.engines.denied import denied_env, denied_flag
 
 UNKNOWN_FACT_DOUBT = 0.5
 """Chance factor of a move whose precondition nobody can check."""
@@ -18,11 +19,20 @@ SLACK = 0.15
 class Question:
     """The view with everything that is derived from it once per turn."""
 
-    def __init__(self, view: CampaignView, book: Book, limits: tuple[Limit, ...], spelling: Spelling) -> None:
+    def __init__(
+        self,
+        view: CampaignView,
+        book: Book,
+        limits: tuple[Limit, ...],
+        spelling: Spelling,
+        base: ServerConfig | None = None,
+    ) -> None:
         self.view, self.book, self.limits, self.spelling = view, book, limits, spelling
+        self.base = base or view.incumbent
+        """The configuration that changes apply to."""
         self.past = Past(view, spelling)
         self.facts: dict[str, Value | None] = facts_of(view)
-        self.functions: dict[str, Function] = functions_of(view, view.incumbent, spelling)
+        self.functions: dict[str, Function] = functions_of(view, self.base, spelling)
 
     def value(self, raw: FlagValue, **extra: Value) -> FlagValue:
         """A value of the data: as it is, or evaluated when it starts with =. Raises UnknownFactError."""
@@ -65,16 +75,24 @@ class Question:
         return min(1.0, SLACK + 2 * strength)
 
     def settle(self, change: ConfigChange) -> ConfigChange | None:
-        """The change in the incumbent's spelling, or None when engine, book or user do not allow it."""
-        change = self.spelling.respell(change, self.view.incumbent)
-        child = self.view.incumbent.apply(change)
-        change = self.view.incumbent.diff(child)
+        """The change in the base's spelling, or None when engine, book or user do not allow it."""
+        change = self.spelling.respell(change, self.base)
+        change = self.base.diff(self.base.apply(change))
         if change.is_empty() or self.view.space.objection(change) or self.avoided(change):
             return None
         return change if all(self._accepted(f, v) for f, v in change.set_flags.items()) else None
 
     def avoided(self, change: ConfigChange) -> str | None:
-        """Why the book forbids the change, or None."""
+        """Why the deny list or the book forbids the change, or None."""
+        engine = self.base.engine
+        denied = [(n, denied_flag(engine, n)) for n in change.set_flags]
+        denied += [(n, denied_env(n)) for n in change.set_env]
+        for name, reason in denied:
+            if reason is not None:
+                return f"{name} is refused: {reason}"
+        return self._advised_against(change)
+
+    def _advised_against(self, change: ConfigChange) -> str | None:
         for rule in self.book.avoid:
             name = self.spelling.find(rule.flag, change.set_flags)
             if name is None or self.holds(rule.when) == 0:
