@@ -43,7 +43,7 @@ def deny_list() -> DenyList:
 
 
 def denied_flag(engine: str, flag: str, *, allow: tuple[str, ...] = ()) -> str | None:
-    """Why this flag is refused, or None. Also refuses a prefix that argparse would complete to a denied flag."""
+    """Why this flag is refused, or None. So is a prefix that argparse would complete to one."""
     spelling = flag.split(".", 1)[0].replace("_", "-")
     known = catalogue(engine).entry(spelling) is not None
     for entry in deny_list().flag:

@@ -1,13 +1,16 @@
 """Prints an installed engine's own argument parser as JSON. Runs under the engine's Python, on its host.
 
 Self-contained (standard library, Python 3.8+): it travels as text and is started as `python -c TEXT ENGINE`.
-The last line of output is the marker and the JSON. Exit status 0: parser read; 3: only the version; 4: nothing.
+The last line of output is the marker and the JSON. Exit status 0: parser read; 3: version only; 4: nothing.
 """
+
+from __future__ import annotations
 
 import argparse
 import json
 import sys
 from importlib import import_module, metadata
+from typing import Any
 
 MARKER = "moeagent-parser:"
 
@@ -24,11 +27,12 @@ def sglang_parser() -> argparse.ArgumentParser:
 
 def vllm_parser() -> argparse.ArgumentParser:
     """The parser of `vllm serve`; its modules moved between releases."""
-    parser = first_attribute(VLLM_PARSER_CLASSES, "FlexibleArgumentParser")()
-    return first_attribute(VLLM_BUILDERS, "make_arg_parser")(parser)
+    empty = first_attribute(VLLM_PARSER_CLASSES, "FlexibleArgumentParser")()
+    parser: argparse.ArgumentParser = first_attribute(VLLM_BUILDERS, "make_arg_parser")(empty)
+    return parser
 
 
-def first_attribute(modules: tuple, name: str) -> object:
+def first_attribute(modules: tuple[str, ...], name: str) -> Any:
     """The attribute from the first module that has it."""
     failures = []
     for module in modules:
@@ -39,7 +43,7 @@ def first_attribute(modules: tuple, name: str) -> object:
     raise ImportError("; ".join(failures))
 
 
-def describe(action: argparse.Action) -> dict:
+def describe(action: argparse.Action) -> dict[str, Any]:
     """One option as plain data."""
     plain = (bool, int, float, str, type(None))
     return {
@@ -55,7 +59,7 @@ def describe(action: argparse.Action) -> dict:
 
 def main(engine: str) -> int:
     """Prints version and options; returns the exit status."""
-    answer = {"engine": engine, "version": None, "options": None, "error": None}
+    answer: dict[str, Any] = {"engine": engine, "version": None, "options": None, "error": None}
     try:
         answer["version"] = metadata.version(engine)
     except metadata.PackageNotFoundError as error:

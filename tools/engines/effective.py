@@ -8,7 +8,8 @@ from moeagent.tools.engines.catalogue import catalogue
 
 VOLATILE = frozenset({
     "--port", "--host", "--model", "--model-path", "--model-tag", "--served-model-name", "--tokenizer",
-    "--tokenizer-path", "--random-seed", "--nccl-port", "--dist-init-addr", "--log-level", "--uvicorn-log-level",
+    "--tokenizer-path", "--random-seed", "--nccl-port", "--dist-init-addr", "--log-level",
+    "--uvicorn-log-level",
 })  # fmt: skip
 """Settings that differ between two launches of one configuration, or that moeagent sets itself."""
 
@@ -22,7 +23,7 @@ class Difference(Record):
 
 
 def by_flag(engine: str, settings: Mapping[str, Any]) -> dict[str, Any]:
-    """Settings under their internal names (tp_size) as flags (--tp-size); names without a flag are left out."""
+    """Settings under internal names (tp_size) as flags (--tp-size); names without a flag are left out."""
     known = catalogue(engine)
     found = {}
     for name, value in settings.items():
@@ -34,7 +35,7 @@ def by_flag(engine: str, settings: Mapping[str, Any]) -> dict[str, Any]:
 
 
 def differences(config: ServerConfig, effective: Mapping[str, Any]) -> tuple[Difference, ...]:
-    """Requested flags that are in force with another value; flags that the engine does not report are not here."""
+    """Requested flags that are in force with another value, as far as the engine reports them."""
     known = catalogue(config.engine)
     found = []
     for name, requested in config.flags.items():

@@ -5,7 +5,7 @@ import re
 from typing import Any, Literal
 
 from moeagent.memory.records import Knob
-from moeagent.tools.engines.catalogue import Catalogue, Kind, version_key
+from moeagent.tools.engines.catalogue import Catalogue, FlagEntry, Kind, version_key
 from moeagent.tools.engines.dump_parser import MARKER
 
 _JSON_TYPES = {
@@ -53,27 +53,43 @@ def parse_version(text: str) -> str | None:
 
 
 def enrich(knobs: tuple[Knob, ...], known: Catalogue, version: str | None) -> tuple[Knob, ...]:
-    """The engine's own flags with what only the catalogue knows: unread and deprecated, types, choices, help."""
+    """The engine's own flags with what only the catalogue knows: unread, deprecated, types, choices, help."""
     nearest = known.nearest_version(version)
     same_release = version is None or version_key(version)[:3] == version_key(nearest)[:3]
-    enriched = []
-    for knob in knobs:
-        entry = known.entry(knob.name)
-        if entry is None:
-            enriched.append(knob)
-            continue
-        told = entry.knob(nearest)
-        update: dict[str, Any] = {"help": told.help or knob.help}
-        if told.status in ("deprecated", "unread") and knob.status == "current":
-            update["status"] = told.status
-        if knob.kind == "str" and told.kind != "bool":
-            update["kind"] = told.kind
-        if knob.choices is None and same_release:
-            update["choices"] = told.choices
-        if knob.default is None and same_release:
-            update["default"] = told.default
-        enriched.append(knob.model_copy(update=update))
-    return tuple(enriched)
+    return tuple(_enriched(knob, known.entry(knob.name), nearest, same_release) for knob in knobs)
+
+
+def _enriched(knob: Knob, entry: FlagEntry | None, nearest: str, same_release: bool) -> Knob:
+    if entry is None:
+        return knob
+    told = entry.knob(nearest)
+    kind = told.kind if knob.kind == "str" and told.kind != "bool" else knob.kind
+    names = (knob.name, *knob.aliases)
+    main = entry.name if entry.name in names else knob.name
+    update: dict[str, Any] = {
+        "name": main,
+        "aliases": tuple(name for name in names if name != main),
+        "kind": kind,
+        "help": told.help or knob.help,
+        "default": _typed(knob.default, kind),
+    }
+    if told.status in ("deprecated", "unread") and knob.status == "current":
+        update["status"] = told.status
+    if knob.choices is None and same_release:
+        update["choices"] = told.choices
+    if update["default"] is None and same_release:
+        update["default"] = told.default
+    return knob.model_copy(update=update)
+
+
+def _typed(default: Any, kind: Kind) -> Any:
+    """A default out of a help text as its type; None where it is described in words."""
+    if not isinstance(default, str) or kind not in ("int", "float"):
+        return default
+    try:
+        return int(default) if kind == "int" else float(default)
+    except ValueError:
+        return None
 
 
 def _knob(option: dict[str, Any]) -> Knob:

@@ -1,6 +1,6 @@
 """The flags of our llama-server look-alike: llama-server's own names, and the parameter that each sets.
 
-Parsing follows llama.cpp: no abbreviations, the last value wins, unknown arguments and bad values end the start.
+As in llama.cpp: no abbreviations, the last value wins, unknown arguments and bad values end the start.
 """
 
 from collections.abc import Callable

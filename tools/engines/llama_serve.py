@@ -1,8 +1,8 @@
-"""llama.cpp's own HTTP server without compiling: the one inside the xllamacpp wheel, under llama-server's flags.
+"""llama.cpp's own HTTP server, the one inside the xllamacpp wheel, under llama-server's flags.
 
-`python -m moeagent.tools.engines.llama_serve -m MODEL.gguf --port 8080 -np 4`. Slots, batching, endpoints and log
-lines are llama.cpp's. Exit status 1 when the arguments, the port or the model are wrong, with llama.cpp's own
-lines on standard error; SIGTERM and SIGINT stop it cleanly. Needs the extra `local`.
+`python -m moeagent.tools.engines.llama_serve -m MODEL.gguf --port 8080 -np 4`. Slots, batching, endpoints and
+log lines are llama.cpp's. Exit status 1 when the arguments, the port or the model are wrong, with llama.cpp's
+own lines on standard error; SIGTERM and SIGINT stop it cleanly. Needs the extra `local`.
 """
 
 import signal

@@ -22,7 +22,7 @@ READY = ReadySpec(
         StageSpec(name="serving", pattern=r"listening on http", stall_s=600),
     ),
 )
-"""Stall times: a GGUF on a network disk is read without a line; a warm-up with experts in host memory is slow."""
+"""Stall times: a GGUF on a network disk is read without a line; experts in host memory warm up slowly."""
 
 LOAD = LoadApi(
     api="openai-completions",

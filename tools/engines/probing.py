@@ -5,6 +5,7 @@ from collections.abc import Mapping
 from importlib.resources import files
 from pathlib import PurePosixPath
 
+from moeagent.memory.errors import HostError, RemoteError
 from moeagent.memory.records import EngineFacts, Knob
 from moeagent.tools.engines.catalogue import catalogue
 from moeagent.tools.engines.knobs import (
@@ -18,6 +19,8 @@ from moeagent.tools.engines.protocol import Engine, EngineInstall, Probe
 from moeagent.tools.hosts.protocol import Command, CommandResult, Host
 
 PARSER, HELP, VERSION = "engine-parser", "engine-help", "engine-version"
+TIMED_OUT = 124
+"""Exit status that stands for a probe without an end, as of `timeout`."""
 _IMPORT_S = 180.0
 """Importing an engine from a cold disk takes up to two minutes."""
 
@@ -26,8 +29,8 @@ def python_probes(engine: str, install: EngineInstall, default: tuple[str, ...])
     """For an engine in Python: its own interpreter dumps its own parser; --help only where that fails."""
     prefix = install.command or default
     script = (files("moeagent.tools.engines") / "dump_parser.py").read_text()
-    dump = Command(argv=(*interpreter(prefix), "-c", script, engine), env=dict(install.env))
-    help_text = Command(argv=(*prefix, "--help"), env={**install.env, "COLUMNS": "200"})
+    dump = Command((*interpreter(prefix), "-c", script, engine), dict(install.env), repeatable=True)
+    help_text = Command((*prefix, "--help"), {**install.env, "COLUMNS": "200"}, repeatable=True)
     return (
         Probe(PARSER, dump, timeout_s=_IMPORT_S),
         Probe(HELP, help_text, timeout_s=_IMPORT_S, unless=PARSER),
@@ -39,8 +42,8 @@ def binary_probes(install: EngineInstall, default: tuple[str, ...]) -> tuple[Pro
     prefix = install.command or default
     env = dict(install.env)
     return (
-        Probe(HELP, Command(argv=(*prefix, "--help"), env=env)),
-        Probe(VERSION, Command(argv=(*prefix, "--version"), env=env)),
+        Probe(HELP, Command((*prefix, "--help"), env, repeatable=True)),
+        Probe(VERSION, Command((*prefix, "--version"), env, repeatable=True)),
     )
 
 
@@ -66,8 +69,18 @@ def run_probes(host: Host, probes: tuple[Probe, ...]) -> dict[str, CommandResult
     for probe in probes:
         earlier = results.get(probe.unless) if probe.unless else None
         if earlier is None or earlier.exit_code != 0:
-            results[probe.name] = host.run(probe.command, timeout_s=probe.timeout_s)
+            results[probe.name] = _run(host, probe)
     return results
+
+
+def _run(host: Host, probe: Probe) -> CommandResult:
+    """A probe that takes too long is an answer too: nothing is known."""
+    try:
+        return host.run(probe.command, timeout_s=probe.timeout_s)
+    except RemoteError:
+        raise
+    except HostError as error:
+        return CommandResult(TIMED_OUT, b"", str(error).encode())
 
 
 def read_knobs(host: Host, install: EngineInstall, engine: Engine) -> EngineFacts:

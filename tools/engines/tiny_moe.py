@@ -1,7 +1,7 @@
-"""Writes a tiny Qwen3-MoE model with random weights as GGUF: `python -m moeagent.tools.engines.tiny_moe OUT.gguf`.
+"""Writes a tiny random-weight Qwen3-MoE as GGUF: `python -m moeagent.tools.engines.tiny_moe OUT.gguf`.
 
-A real model file for a real llama.cpp server, in a second and without a download: about 14 million parameters,
-16 experts of which 4 are active. What it says is noise; how it loads, batches and fails is real.
+A real model file for a real llama.cpp server, in a second and without a download: about 14 million
+parameters, 16 experts of which 4 are active. What it says is noise; how it loads and fails is real.
 Needs the extra `local` (gguf, which brings numpy).
 """
 
@@ -13,8 +13,8 @@ from typing import Any
 from moeagent.memory.errors import InputError
 
 WORDS = (
-    "the of and to in is that it for on with as was at by this from or are not have one all were when there model "
-    "token server expert layer batch cache request latency memory queue prompt answer number value time because"
+    "the of and to in is that it for on with as was at by this from or are not have one all were when there "
+    "model token server expert layer batch cache request latency memory queue prompt answer number value time"
 )
 """Common words become tokens, so that a prompt is shorter than its bytes."""
 CHAT_TEMPLATE = (
@@ -72,7 +72,7 @@ def write_tiny_moe(path: Path, shape: TinyMoe | None = None) -> Path:
 
 
 def build_vocabulary() -> Vocabulary:
-    """All bytes, the words with the merges that lead to them, the special tokens, padding to a multiple of 64."""
+    """All bytes, the words with their merges, the special tokens, padding to a multiple of 64."""
     letters = _byte_letters()
     tokens = [letters[byte] for byte in range(256)]
     merges: list[str] = []
@@ -180,7 +180,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=TinyMoe.seed)
     chosen = parser.parse_args()
     shape = TinyMoe(layers=chosen.layers, experts=chosen.experts, context=chosen.context, seed=chosen.seed)
-    print(write_tiny_moe(chosen.out, shape))  # noqa: T201 - the command's output
+    print(write_tiny_moe(chosen.out, shape))
 
 
 if __name__ == "__main__":

@@ -30,8 +30,8 @@ READY = ReadySpec(
         StageSpec(name="serving", pattern=r"Application startup complete", stall_s=600),
     ),
 )
-"""Stall times: weights load and torch.compile run for minutes without a line (43 s of compile on one H200 with
-a 30 B model; several minutes for large ones); the front end itself waits 600 s for the engine."""
+"""Stall times: weights load and torch.compile run for minutes without a line (43 s of compile on one H200
+with a 30 B model, several minutes for large ones); the front end itself waits 600 s for the engine."""
 
 LOAD = LoadApi(
     api="openai-completions",
