@@ -1,0 +1,132 @@
+"""The goal's score of one launch, and which rung it comes from.
+
+| goal           | score of a rung                                  | better |
+|----------------|--------------------------------------------------|--------|
+| max-throughput | output tokens per second                         | higher |
+| max-goodput    | requests per second within the service objective | higher |
+| min-latency    | median end-to-end latency of a request, seconds  | lower  |
+| min-cost       | price (or joules) per million output tokens      | lower  |
+
+The launch's score is that of its best rung among those that hold every constraint. For min-latency this is
+the lowest concurrency that holds them, as latency rises with load: what one user waits for, unless a bound on
+throughput asks for more load.
+"""
+
+import math
+from collections.abc import Mapping, Sequence
+from statistics import fmean
+
+from moeagent.memory.records import Goal, Launch, Record, Rung
+from moeagent.tools.stats.metrics import broken
+
+
+class Score(Record):
+    """One launch by the goal's measure."""
+
+    value: float
+    concurrency: int
+    higher_is_better: bool
+
+    @property
+    def log_gain(self) -> float:
+        """Logarithm of the value with its sign turned so that more is always better."""
+        return math.log(self.value) * (1 if self.higher_is_better else -1)
+
+
+def rung_value(goal: Goal, rung: Rung, price_per_hour: float | None = None) -> float | None:
+    """The goal's measure of one rung, constraints aside; None when it cannot be known or is not positive."""
+    value: float | None
+    if goal.name == "max-throughput":
+        value = rung.output_tok_s
+    elif goal.name == "max-goodput":
+        value = rung.goodput_rps
+    elif goal.name == "min-latency":
+        value = rung.e2e_ms.p50 / 1000 if rung.e2e_ms else None
+    else:
+        value = _cost_per_million(rung, price_per_hour)
+    return value if value and value > 0 and math.isfinite(value) else None
+
+
+def _cost_per_million(rung: Rung, price_per_hour: float | None) -> float | None:
+    if not rung.output_tok_s:
+        return None
+    if price_per_hour:
+        return price_per_hour / 3600 / rung.output_tok_s * 1e6
+    if rung.energy_j is None or rung.duration_s <= 0:
+        return None
+    return rung.energy_j / (rung.output_tok_s * rung.duration_s) * 1e6
+
+
+def rung_values(goal: Goal, rungs: Sequence[Rung], price_per_hour: float | None = None) -> dict[int, float]:
+    """Measure by concurrency, of rungs that hold the constraints in every repeat within the launch.
+
+    Repeats of a concurrency are averaged (geometric mean); a repeat that fails takes its concurrency out.
+    """
+    repeats: dict[int, list[float | None]] = {}
+    for rung in rungs:
+        value = None if broken(rung, goal.constraints) else rung_value(goal, rung, price_per_hour)
+        repeats.setdefault(rung.concurrency, []).append(value)
+    return {
+        concurrency: math.exp(fmean(math.log(v) for v in values if v is not None))
+        for concurrency, values in repeats.items()
+        if None not in values
+    }
+
+
+def best_rung(goal: Goal, values: Mapping[int, float]) -> int | None:
+    """The concurrency with the best value; None when there is none."""
+    if not values:
+        return None
+    choose = max if goal.higher_is_better else min
+    return choose(values, key=lambda concurrency: values[concurrency])
+
+
+def score(goal: Goal, rungs: Sequence[Rung], *, price_per_hour: float | None = None) -> Score | None:
+    """The launch's score; None (no value, never 0) when no rung holds the constraints."""
+    values = rung_values(goal, rungs, price_per_hour)
+    concurrency = best_rung(goal, values)
+    if concurrency is None:
+        return None
+    return Score(value=values[concurrency], concurrency=concurrency, higher_is_better=goal.higher_is_better)
+
+
+def goal_series(
+    goal: Goal, launches: Sequence[Launch], *, strict: bool, price_per_hour: float | None = None
+) -> tuple[list[tuple[int, float]], int | None]:
+    """(position, log score, more is better) of each launch at the one rung that is best over all of them.
+
+    One rung for the whole series, so that a launch's luck does not choose the rung. With strict a concurrency
+    counts only if it held in every launch that reached it or died before it (a candidate); otherwise in more
+    than half of them (an incumbent, whose one bad launch must not make the others look better).
+    """
+    tables = [rung_values(goal, launch.rungs, price_per_hour) for launch in launches]
+    seen: dict[int, list[float]] = {}
+    for table in tables:
+        for concurrency, value in table.items():
+            seen.setdefault(concurrency, []).append(math.log(value))
+    least = len(launches) if strict else len(launches) // 2 + 1
+    levels = {c: math.exp(fmean(logs)) for c, logs in seen.items() if len(logs) >= least}
+    rung = best_rung(goal, levels)
+    sign = 1 if goal.higher_is_better else -1
+    series = [
+        (position(launch), sign * math.log(table[rung]))
+        for launch, table in zip(launches, tables, strict=True)
+        if rung is not None and rung in table
+    ]
+    return series, rung
+
+
+def rung_series(launches: Sequence[Launch], concurrency: int) -> list[tuple[int, float]]:
+    """(position, log output tok/s) of each launch that measured this concurrency, constraints aside."""
+    goal = Goal(name="max-throughput")
+    series = []
+    for launch in launches:
+        values = rung_values(goal, [r for r in launch.rungs if r.concurrency == concurrency])
+        if concurrency in values:
+            series.append((position(launch), math.log(values[concurrency])))
+    return series
+
+
+def position(launch: Launch) -> int:
+    """Place of the launch in the campaign: its id is L and a running number. Raises ValueError for others."""
+    return int(launch.id.removeprefix("L"))
