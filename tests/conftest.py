@@ -1,0 +1,38 @@
+"""Real parts of the machine: a test that needs one is skipped with the command that enables it.
+
+Under REQUIRE_ALL=1 (set by CI) a missing part is a failure.
+"""
+
+import os
+from collections.abc import Iterator
+
+import pytest
+
+from parts.catalogue import PARTS
+
+missing: dict[str, str] = {}
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    for mark in item.iter_markers("part"):
+        name = mark.args[0]
+        part = PARTS[name]
+        if part.present():
+            continue
+        if os.environ.get("REQUIRE_ALL") == "1":
+            pytest.fail(f"{name} is missing and REQUIRE_ALL=1: {part.enable}")
+        missing[name] = part.enable
+        pytest.skip(f"{name} is missing: {part.enable}")
+
+
+def pytest_terminal_summary(terminalreporter: pytest.TerminalReporter) -> None:
+    for name, enable in sorted(missing.items()):
+        terminalreporter.write_line(f"skipped real part {name}: enable it with `{enable}`")
+
+
+@pytest.fixture(autouse=True)
+def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
+    """A user's MOEAGENT_ variables must not change what the tests see."""
+    for name in [n for n in os.environ if n.startswith("MOEAGENT_")]:
+        monkeypatch.delenv(name)
+    yield

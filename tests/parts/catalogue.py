@@ -1,0 +1,33 @@
+"""Which real parts the tests use, how to see that one is here, and the command that brings it."""
+
+import shutil
+from collections.abc import Callable
+from dataclasses import dataclass
+from importlib.util import find_spec
+
+
+@dataclass(frozen=True)
+class Part:
+    present: Callable[[], bool]
+    enable: str
+
+
+def program(*names: str) -> Callable[[], bool]:
+    return lambda: all(
+        shutil.which(name, path="/usr/local/sbin:/usr/sbin:/sbin:/usr/local/bin:/usr/bin:/bin")
+        for name in names
+    )
+
+
+def module(*names: str) -> Callable[[], bool]:
+    return lambda: all(find_spec(name) is not None for name in names)
+
+
+PARTS = {
+    "sshd": Part(program("sshd", "ssh-keygen"), "apt-get install openssh-server"),
+    "cc": Part(program("cc"), "apt-get install gcc"),
+    "llamacpp": Part(module("xllamacpp", "gguf"), "pip install 'moeagent[local]'"),
+    "kernels": Part(module("aiconfigurator_core"), "pip install 'moeagent[kernels]'"),
+    "chromium": Part(program("chromium"), "apt-get install chromium chromium-driver"),
+    "openssl": Part(program("openssl"), "apt-get install openssl"),
+}
