@@ -1,0 +1,95 @@
+"""The predictor's face: one configuration in; memory, speed, limits and problems out."""
+
+from moeagent.memory.records import ServerConfig, Workload
+from moeagent.tools.predict import cpu, tables
+from moeagent.tools.predict.calibration import Calibration
+from moeagent.tools.predict.collectives import fabric_in_use
+from moeagent.tools.predict.engine_rules import Defaults, defaults
+from moeagent.tools.predict.feasibility import impossible
+from moeagent.tools.predict.forward import Setting
+from moeagent.tools.predict.interval import estimates
+from moeagent.tools.predict.memory import memory_table
+from moeagent.tools.predict.records import (
+    Machine,
+    MemoryTable,
+    ModelShape,
+    Prediction,
+    RungPrediction,
+    Unknown,
+)
+from moeagent.tools.predict.serving import prefill_ms, serve
+from moeagent.tools.predict.settings import EngineSettings, read_settings
+
+
+def predict(
+    config: ServerConfig,
+    machine: Machine | Unknown,
+    model: ModelShape | Unknown,
+    workload: Workload,
+    calibration: Calibration | None = None,
+) -> Prediction:
+    """What is expected of a configuration; what cannot be predicted is said in `problems`, never raised.
+
+    Raises InputError only for a configuration that is itself malformed, such as an unknown engine.
+    """
+    settings = read_settings(config)
+    unknown = tuple(str(part) for part in (machine, model) if isinstance(part, Unknown))
+    if isinstance(machine, Unknown) or isinstance(model, Unknown):
+        return Prediction(problems=unknown)
+    notes = (*machine.notes, *model.notes, *_flag_notes(settings))
+    if machine.gpu_name is None or settings.engine == "llamacpp":
+        return cpu.predict_cpu(settings, machine, model, workload, calibration, notes)
+    problems = impossible(settings, machine, model)
+    memory = memory_table(machine, model, settings, calibration)
+    if memory.verdict == "does_not_fit":
+        problems = (*problems, f"does not fit: {memory.why}")
+    if machine.spec is None:
+        problems = (*problems, f"speed cannot be predicted: {machine.gpu_name} is not in the table of GPUs")
+        return Prediction(memory=memory, problems=problems, notes=notes)
+    if problems:
+        return Prediction(memory=memory, problems=problems, notes=notes)
+    chosen = defaults(settings, model, machine.memory_mib)
+    at = speed_setting(machine, model, settings, chosen)
+    rungs = _rungs(at, memory, chosen, workload, calibration)
+    alone = prefill_ms(at, chosen, workload, prompts=1)
+    return Prediction(
+        memory=memory,
+        rungs=rungs,
+        prefill_tok_s=workload.input_len / alone * 1e3,
+        notes=notes,
+        sources=_sources(at, calibration),
+    )
+
+
+def speed_setting(machine: Machine, model: ModelShape, settings: EngineSettings, chosen: Defaults) -> Setting:
+    """What every forward of this configuration shares. Raises LookupError for a GPU without a table entry."""
+    if machine.spec is None:
+        raise LookupError(f"{machine.gpu_name} is not in the table of GPUs")
+    fabric = fabric_in_use(machine, settings)
+    return Setting(spec=machine.spec, fabric=fabric, model=model, settings=settings, graph_bs=chosen.graph_bs)
+
+
+def _rungs(
+    at: Setting, memory: MemoryTable, chosen: Defaults, workload: Workload, calibration: Calibration | None
+) -> tuple[RungPrediction, ...]:
+    served = (serve(at, memory, chosen, workload, concurrency) for concurrency in workload.ladder)
+    return tuple(estimates(at, one, calibration or Calibration()) for one in served)
+
+
+def _flag_notes(settings: EngineSettings) -> tuple[str, ...]:
+    notes = []
+    if settings.unmodelled:
+        notes.append(f"not modelled, taken as without effect: {', '.join(settings.unmodelled)}")
+    if settings.no_effect:
+        notes.append(f"known to change no measured figure: {', '.join(settings.no_effect)}")
+    return tuple(notes)
+
+
+def _sources(at: Setting, calibration: Calibration | None) -> tuple[str, ...]:
+    gpu = f"GPU: {at.spec.name}, {at.spec.source}"
+    kernels = f"kernels: lines fitted to aiconfigurator-core 0.12.0 tables of {at.spec.kernels}"
+    fabric = f"collectives: {at.fabric.name}, {at.fabric.source}"
+    rule = tables.engine_map(at.settings.engine)
+    memory = f"memory rule: {rule.memory.source}" if rule else ""
+    corrected = ("corrected by this host's own launches",) if calibration and calibration.speed else ()
+    return (gpu, kernels, fabric, memory, *corrected)
