@@ -23,6 +23,17 @@ class ClientHealth(Record):
     """p99 lateness of a 10 ms timer in the client's event loop."""
     valid: bool
     why: str = ""
+    core_use: float | None = None
+    """CPU seconds, and seconds spent waiting for a core, per second of the busiest process: 1.0 is saturated."""
+    send_late_ms: float | None = None
+    """p99 of actual minus intended send: after the answer before it (closed loop), or the arrival time."""
+    crowded_reads: float | None = None
+    """Share of events with text that were read together with an earlier one."""
+    achieved: float | None = None
+    """Share of the asked concurrency that the client kept in flight while it had requests left."""
+    processes: int = 1
+    loop: str | None = None
+    """Module of the event loop: uvloop or asyncio."""
 
 
 class Rung(Record):
@@ -48,6 +59,24 @@ class Rung(Record):
     raw: str | None = None
     """Hash of the per-request results in the run's load/ folder."""
     note: str = ""
+    requests: int | None = None
+    """Requests that were planned; completed + failed is less when the rung stopped early."""
+    failure_examples: dict[str, str] = Field(default_factory=dict)
+    """The first message of each kind of failure, as the server or the network gave it."""
+    prompt_tokens: int | None = None
+    """Of the complete requests, by the server's usage records."""
+    output_tokens: int | None = None
+    """Of the complete requests: the only ones that are credited."""
+    delivered_tok_s: float | None = None
+    """Output tokens of all requests, failed ones included, as far as they were received."""
+    steady_output_tok_s: float | None = None
+    """While at least 95 % of the concurrency was in flight."""
+    tokens_per_event: float | None = None
+    """Above 1.0 the server sends several tokens at once, and ITL is the gap divided by them."""
+    cache_hit_rate: float | None = None
+    """Cached part of the prompt tokens, where the server reports it."""
+    request_rate: float | None = None
+    """Requests per second offered in open loop; None in closed loop."""
 
     @property
     def usable(self) -> bool:
