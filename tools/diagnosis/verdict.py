@@ -1,0 +1,77 @@
+"""What a log without a provable cause says: a healthy server, a hang by the clock, or a process that vanished."""
+
+from dataclasses import dataclass
+
+from moeagent.tools.diagnosis.evidence import Evidence
+from moeagent.tools.diagnosis.lines import Line
+
+STALL_S = 120.0
+"""Seconds without progress, while stamps go on, that make a hang; loading prints several lines a minute."""
+
+
+@dataclass(frozen=True)
+class Verdict:
+    """A class with its root line and how sure it is."""
+
+    failure_class: str
+    root: Line | None
+    confidence: float
+    reason: str
+
+
+def judge_without_cause(evidence: Evidence, alive: bool | None, noise: list[int]) -> Verdict:
+    """Healthy, hung or gone; `noise` holds the numbers of suspicious lines that were set aside."""
+    ended = evidence.marks("ended")
+    proof = health_line(evidence, noise)
+    stall = _stalled(evidence)
+    if proof is not None and not ended and stall is None and alive is not False:
+        return Verdict("benign.none", proof, 0.9, "it became ready and what follows is noise")
+    if ended:
+        return _gone(evidence, ended)
+    if stall is not None or alive is True:
+        root = stall or last_progress(evidence)
+        return Verdict("runtime.hang", root, 0.6 if stall else 0.5, "progress stopped and nothing was reported")
+    root = last_progress(evidence)
+    return Verdict("runtime.silent_exit", root, 0.4, "the log stops and gives no reason")
+
+
+def health_line(evidence: Evidence, noise: list[int]) -> Line | None:
+    """The line that proves health: the ready line, or the last success after the last suspicious line."""
+    ready, served = evidence.marks("ready"), evidence.marks("served")
+    last_noise = max(noise, default=0)
+    if ready and ready[-1].no > last_noise:
+        return ready[-1]
+    if served:
+        return served[-1]
+    return ready[-1] if ready else None
+
+
+def last_progress(evidence: Evidence) -> Line | None:
+    """The last line by which the engine showed progress, else the last line that is no noise."""
+    progress = [hit.line for hit in evidence.hits if hit.signature.kind == "health"]
+    if progress:
+        return progress[-1]
+    told = {hit.line.no for hit in evidence.hits}
+    lines = [line for line in evidence.log.lines if line.body.strip()]
+    return next((line for line in reversed(lines) if line.no not in told), lines[-1] if lines else None)
+
+
+def _stalled(evidence: Evidence) -> Line | None:
+    served = evidence.marks("served")
+    after = served[-1].no if served else 0
+    if [line for line in evidence.marks("stalled") if line.no > after]:
+        return last_progress(evidence)
+    gap = evidence.clock_gap
+    return gap[0] if gap is not None and gap[1] >= STALL_S else None
+
+
+def _gone(evidence: Evidence, ended: list[Line]) -> Verdict:
+    killed = [line for line in ended if "Killed" in line.body or "SIGKILL" in line.body or "137" in line.body]
+    reported = [hit for hit in evidence.hits if hit.signature.id in ("sglang-sigquit", "sglang-kill-tree")]
+    if killed and not reported:
+        pressed = evidence.stage_at(killed[0].no) == "load"
+        name = "host.oom_killer" if pressed else "runtime.silent_exit"
+        return Verdict(name, killed[0], 0.5, "it was killed from outside without an error of its own")
+    above = [line for line in evidence.log.upwards(ended[0].no) if line.body.strip()]
+    root = above[0] if above else ended[0]
+    return Verdict("runtime.silent_exit", root, 0.4, "it ended and the log gives no reason")
