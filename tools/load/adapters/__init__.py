@@ -1,0 +1,1 @@
+"""Other load generators: run them, read their result files, and say which of their figures mislead."""
