@@ -124,6 +124,8 @@ class Book(Record):
     """Flags that bound the number of running sequences."""
     eager: tuple[str, ...] = ()
     """Flags that switch CUDA graphs off."""
+    env: tuple[str, ...] = ()
+    """Environment variables that a proposer may set beside those of the moves."""
     aliases: dict[str, tuple[str, ...]] = Field(default_factory=dict)
     """Other spellings of a flag."""
     renamed: dict[str, str] = Field(default_factory=dict)
@@ -131,6 +133,15 @@ class Book(Record):
     move: tuple[Move, ...] = ()
     step: tuple[Step, ...] = ()
     avoid: tuple[Avoid, ...] = ()
+
+    def flags(self) -> frozenset[str]:
+        """Every flag that a move or a step sets or removes."""
+        moves = (flag for move in self.move for flag in (*move.set_flags, *move.remove))
+        return frozenset(moves) | {flag for step in self.step for flag in (step.flag, *step.also)}
+
+    def variables(self) -> frozenset[str]:
+        """Every environment variable that a proposer may set."""
+        return frozenset(self.env) | {name for move in self.move for name in move.set_env}
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

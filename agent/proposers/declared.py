@@ -13,10 +13,7 @@ DECLARED_SPACE = 40
 
 def declared_knobs(question: Question) -> Iterator[Candidate]:
     """Knobs of a small declared space that the book does not know."""
-    known = {f for m in question.book.move for f in (*m.set_flags, *m.remove)} | {
-        s.flag for s in question.book.step
-    }
-    spelled = {s for flag in known for s in question.spelling.all(flag)}
+    spelled = {s for flag in question.book.flags() for s in question.spelling.all(flag)}
     if len(question.view.engine.knobs) > DECLARED_SPACE:
         return
     for knob in question.view.engine.knobs:

@@ -4,7 +4,7 @@ from collections.abc import Iterator
 from typing import NamedTuple
 
 from moeagent.agent.proposers.spelling import Spelling
-from moeagent.agent.proposers.view import CampaignView, PriorFinding
+from moeagent.agent.proposers.view import CampaignView
 from moeagent.memory.records import ConfigChange, FlagValue, Hypothesis, ServerConfig, Verdict, VerdictKind
 
 REFUTED = {
@@ -95,11 +95,22 @@ class Past:
             doubt *= RELAXED_DOUBT
         return doubt
 
-    def support(self, change: ConfigChange) -> PriorFinding | None:
-        """An earlier run in which the change paid."""
+    def refusal(self, change: ConfigChange) -> str | None:
+        """Why this change is out of the question for any proposer, None when it is not."""
         wanted = self._normal(change)
-        paid = (p for p in self.view.priors if p.kind is VerdictKind.IMPROVED)
-        return next((p for p in paid if self._normal(p.change) == wanted), None)
+        for rejection, normal in zip(self.view.rejections, self.rejected, strict=True):
+            if normal == wanted:
+                return f"it was turned down in this run: {rejection.reason}"
+        for trial in self.trials:
+            if not trial.improved and self._normal(trial.hypothesis.change) == wanted:
+                final = trial.verdict.kind in FINAL or trial.parent.id == self.view.incumbent.id
+                if final:
+                    return f"{trial.hypothesis.id} tried it: {trial.verdict.kind}, {trial.verdict.reason}"
+        for prior in self.view.priors:
+            refuted = prior.kind in REFUTED and prior.match == "exact"
+            if refuted and self._normal(prior.change) == wanted:
+                return f"run {prior.run} refuted it in this scope: {prior.kind}, {prior.reason}"
+        return None
 
     def failures_in(self, category: str) -> int:
         """Trials of the category that did not pay since one last did."""

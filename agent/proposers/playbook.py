@@ -45,19 +45,20 @@ class Playbook:
 
     def limits(self, view: CampaignView) -> tuple[Limit, ...]:
         """What binds the incumbent, the strongest first."""
-        return limits_of(view, *self._prepared(view))
+        return self.question(view).limits
 
     def ranking(self, view: CampaignView) -> tuple[Ranked, ...]:
         """Every candidate that is left, the best first."""
-        book, spelling = self._prepared(view)
-        question = Question(view, book, limits_of(view, book, spelling), spelling)
+        question = self.question(view)
         error_sd = predictor_sd(view.verdicts)
         candidates = (self._informed(c, view, error_sd) for c in all_candidates(question))
         return rank(candidates, question)
 
-    def _prepared(self, view: CampaignView) -> tuple[Book, Spelling]:
+    def question(self, view: CampaignView) -> Question:
+        """The view with what is derived from it: limits, history, spelling."""
         book = self._book or load_book(view.incumbent.engine)
-        return book, Spelling(view.engine, book.aliases, book.renamed)
+        spelling = Spelling(view.engine, book.aliases, book.renamed)
+        return Question(view, book, limits_of(view, book, spelling), spelling)
 
     def _informed(self, candidate: Candidate, view: CampaignView, error_sd: float) -> Candidate:
         """The candidate with the predictor's word on effect and risk."""

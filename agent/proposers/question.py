@@ -104,10 +104,15 @@ class Question:
     def _accepted(self, flag: str, value: FlagValue) -> bool:
         if not self.view.engine.knobs:
             return True
-        knob = self.spelling.declared(flag) or self._negated(flag)
-        if knob is None:
-            return False
-        return knob.choices is None or isinstance(value, bool) or str(value) in knob.choices
+        knob = self.spelling.declared(flag)
+        choices = knob.choices if knob else None
+        return self.declares(flag) and (choices is None or isinstance(value, bool) or str(value) in choices)
+
+    def declares(self, flag: str) -> bool:
+        """Whether the engine, or else the book, has the flag, also in its --no- form."""
+        if not self.view.engine.knobs:
+            return any(name in self.book.flags() for name in self.spelling.all(flag))
+        return (self.spelling.declared(flag) or self._negated(flag)) is not None
 
     def _negated(self, flag: str) -> Knob | None:
         positive = flag.replace("--no-", "--", 1) if flag.startswith("--no-") else None
