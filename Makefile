@@ -4,18 +4,58 @@ VENV := .venv
 BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LINKS := .links/moeagent
+WORKERS ?= auto
 
-.PHONY: demo demo-real dev test lint types bench soak docs clean
+.PHONY: demo demo-real dev test lint types bench soak docs docs-check lock clean
 
 $(STAMP): pyproject.toml requirements-dev.lock
-	$(PYTHON) -c 'import sys; sys.exit("moeagent needs Python 3.11 or newer; run make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
+	$(PYTHON) -c 'import sys; sys.exit("moeagent needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
 	$(PYTHON) -m venv $(VENV)
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check -r requirements-dev.lock
 	$(BIN)/python -m pip install --quiet --disable-pip-version-check --no-deps -e .
 	touch $(STAMP)
 
+# Type checkers do not see setuptools' package mapping; these links show it to them.
 $(LINKS):
 	mkdir -p $(LINKS)
 	for folder in agent tools memory prompts; do ln -sfn ../../$$folder $(LINKS)/$$folder; done
 
 dev: $(STAMP) $(LINKS)
+
+# The main job on the simulated SM120 machine: no GPU, no key.
+demo: dev
+	$(BIN)/moeagent run --goal max-throughput --config examples/demo.toml
+
+# The same job on a real llama.cpp server with a tiny model that is made here: no GPU, no key.
+demo-real: dev
+	$(BIN)/python -m moeagent.tools.engines.tiny_moe runs/tiny-moe.gguf
+	$(BIN)/moeagent run --goal max-throughput --config examples/demo-real.toml
+
+test: dev
+	$(BIN)/python -m pytest -n $(WORKERS)
+
+lint: dev
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+
+types: dev
+	$(BIN)/mypy $(LINKS)
+
+bench: dev
+	$(BIN)/python -m pytest tests/bench -s --full
+
+soak: dev
+	$(BIN)/python -m pytest tests/soak -s --full
+
+# Writes the generated parts of the documentation; docs-check fails when one is not what the code gives.
+docs: dev
+	$(BIN)/python tests/docs/generate.py
+
+docs-check: dev
+	$(BIN)/python tests/docs/generate.py --check
+
+lock:
+	$(BIN)/python -m pip freeze --exclude-editable --exclude moeagent > requirements-dev.lock
+
+clean:
+	rm -rf $(VENV) .links build dist *.egg-info

@@ -11,6 +11,7 @@ from typing import Any
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from moeagent.agent.proposers.view import KnobLimit
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import Constraint, FlagValue, Goal, Record, Workload
 from moeagent.tools.engines.protocol import EngineInstall
@@ -92,6 +93,8 @@ class SpaceSettings(Record):
     """Flags and variables that stay as the baseline has them."""
     forbid: tuple[str, ...] = ()
     """Flags and variables that are never used."""
+    limit: dict[str, KnobLimit] = Field(default_factory=dict)
+    """Bounds or choices of single knobs, such as [space.limit."--max-num-seqs"] low = 64, high = 512."""
 
 
 class SimSettings(Record):

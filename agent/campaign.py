@@ -1,0 +1,148 @@
+"""The four ways to run a campaign: anew, on from where it stopped, again from its tape, and from a fork."""
+
+import secrets
+from collections.abc import Callable
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import Any
+
+import tomli_w
+
+from moeagent.agent.drive import drive
+from moeagent.agent.events import Events
+from moeagent.agent.findings_index import keep_indexed
+from moeagent.agent.interrupt import StopRequest, stop_on_signals
+from moeagent.agent.loop import Loop
+from moeagent.agent.loop_version import check_stamp, stamp
+from moeagent.agent.predictor import CampaignPredictor
+from moeagent.agent.proposers.playbook import Playbook
+from moeagent.agent.proposing import let_model_propose
+from moeagent.agent.settings import CampaignSettings
+from moeagent.agent.show.report import markdown
+from moeagent.agent.workbench import Workbench
+from moeagent.agent.world import World
+from moeagent.memory.errors import DivergenceError, InputError, Interrupted
+from moeagent.memory.ledger import Ledger
+from moeagent.memory.run_folder import RunFolder, new_run_id, write_private
+from moeagent.memory.run_view import RunView
+from moeagent.memory.tape.fork import fork_tape
+from moeagent.memory.tape.lines import Json
+from moeagent.memory.tape.tape import EndOfTapeError, Tape
+from moeagent.tools.engines.registry import engine_by_name
+
+Approver = Callable[[str, str], str]
+
+
+def create(settings: CampaignSettings, root: Path, run_id: str | None = None) -> RunFolder:
+    """A new run folder with its tape begun and its settings written down."""
+    now = datetime.now(UTC)
+    folder = RunFolder.create(root, run_id or new_run_id(now, secrets.token_hex(2)))
+    resolved = settings.model_dump(mode="json", exclude_none=True)
+    write_private(folder.path / "campaign.toml", tomli_w.dumps(resolved).encode())
+    header = {
+        **stamp(),
+        "run": folder.id,
+        "created_at": now.isoformat(timespec="seconds"),
+        "settings": settings.model_dump(mode="json"),
+        "parent": None,
+    }
+    Tape.record(folder.tape, header).close()
+    return folder
+
+
+def resume(
+    folder: RunFolder, root: Path, amend: Json, events: Events, approver: Approver | None = None
+) -> None:
+    """Replay what is recorded, then go on live. Raises the MoeagentError that ended the run."""
+    header = folder.read_tape().header
+    check_stamp(header)
+    settings = CampaignSettings(**header["settings"])
+    marker = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "amend": amend}
+    tape = Tape.resume(folder.tape, marker)
+    stop = StopRequest()
+    workbench = Workbench(settings, folder.id, root, events, stop, approver)
+    loop = build_loop(settings, tape, folder, workbench, stop, events)
+    try:
+        with stop_on_signals(stop), keep_indexed(root, folder.id, header, loop.ledger, events):
+            drive(loop)
+    finally:
+        workbench.close()
+        tape.close()
+        write_private(folder.path / "report.md", markdown(RunView.read(folder)).encode())
+
+
+def replay(folder: RunFolder) -> dict[str, Any]:
+    """Run the loop over the tape alone. Raises DivergenceError at the first difference."""
+    recorded = folder.read_tape()
+    check_stamp(recorded.header)
+    tape = Tape.replay(folder.tape)
+    settings = CampaignSettings(**recorded.header["settings"])
+    loop = build_loop(settings, tape, folder, None, StopRequest(), Events())
+    view = RunView.read(folder)
+    ended = f"{view.status}: {view.reason}" if view.reason else view.status
+    try:
+        drive(loop)
+    except EndOfTapeError:
+        if view.status not in ("stopped", "started"):
+            raise
+    except DivergenceError:
+        raise
+    except (InputError, Interrupted) as error:
+        _same_end(str(error), view)
+    counts = [entry.type for entry in recorded.entries]
+    return {
+        "run": view.run,
+        "events": counts.count("request"),
+        "decisions": counts.count("decision"),
+        "ended": ended,
+        "same": True,
+    }
+
+
+def fork(source: RunFolder, root: Path, at_line: int, run_id: str | None = None) -> RunFolder:
+    """A new run that is the source up to a tape line; `resume` goes on from there."""
+    now = datetime.now(UTC)
+    folder = RunFolder.create(root, run_id or new_run_id(now, secrets.token_hex(2)))
+    header = {
+        **source.read_tape().header,
+        "run": folder.id,
+        "created_at": now.isoformat(timespec="seconds"),
+        "parent": {"run": source.id, "line": at_line},
+    }
+    fork_tape(source.tape, folder.tape, at_line=at_line, header=header)
+    for kind in ("logs", "load"):
+        for blob in (source.path / kind).iterdir():
+            write_private(folder.path / kind / blob.name, blob.read_bytes())
+    return folder
+
+
+def build_loop(
+    settings: CampaignSettings,
+    tape: Tape,
+    folder: RunFolder,
+    workbench: Workbench | None,
+    stop: StopRequest,
+    events: Events,
+) -> Loop:
+    """The parts of a campaign, put together the same way for a live run and for a replay."""
+    world = World(tape, folder, workbench, stop)
+    ledger = Ledger()
+    predictor = CampaignPredictor(settings.workload, ledger)
+    playbook = Playbook(predictor)
+    loop = Loop(
+        settings=settings,
+        tape=tape,
+        world=world,
+        engine=engine_by_name(settings.engine.name),
+        ledger=ledger,
+        proposer=playbook,
+        predictor=predictor,
+        events=events,
+    )
+    let_model_propose(loop, playbook)
+    return loop
+
+
+def _same_end(message: str, view: RunView) -> None:
+    if message != view.reason:
+        raise DivergenceError(f"the run ended with {view.reason!r}, its replay with {message!r}")

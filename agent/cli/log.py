@@ -1,0 +1,36 @@
+"""`moeagent log`."""
+
+from typing import Annotated
+
+import typer
+
+from moeagent.agent.cli.options import DEFAULT_RUNS, AsJson, RunName, RunsRoot
+
+
+def command(
+    run: RunName,
+    hypothesis: Annotated[str, typer.Argument(metavar="[ID]", help="One hypothesis whole, such as H3.")] = "",
+    verdict: Annotated[str, typer.Option(help="Only hypotheses with this verdict.")] = "",
+    flag: Annotated[str, typer.Option(help="Only hypotheses that touch this flag or variable.")] = "",
+    as_json: AsJson = False,
+    runs: RunsRoot = DEFAULT_RUNS,
+) -> None:
+    """The hypothesis log of a run: what, why, predicted, measured, verdict.
+
+    Example: moeagent log last --verdict blocked
+    """
+    from moeagent.agent.show.filters import keep_only
+    from moeagent.agent.show.log import print_hypothesis, print_log
+    from moeagent.agent.show.text import console
+    from moeagent.memory.run_folder import find_run
+    from moeagent.memory.run_view import RunView
+
+    view = keep_only(RunView.read(find_run(runs, run)), verdict=verdict, flag=flag)
+    if as_json:
+        from moeagent.agent.show.as_json import print_json
+
+        print_json(view.to_json())
+    elif hypothesis:
+        print_hypothesis(view, hypothesis, console())
+    else:
+        print_log(view, console())

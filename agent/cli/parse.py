@@ -1,0 +1,71 @@
+"""What the command line says, as settings."""
+
+from difflib import get_close_matches
+from typing import Any
+
+from moeagent.agent.settings import LimitSettings
+from moeagent.memory.errors import InputError
+from moeagent.memory.records import FlagValue
+
+
+def limits(words: list[str]) -> dict[str, Any]:
+    """`experiments=20` as settings to lay over. Raises InputError for a limit that does not exist."""
+    given: dict[str, Any] = {}
+    for word in words:
+        name, _, value = word.partition("=")
+        if name not in LimitSettings.model_fields:
+            near = get_close_matches(name, LimitSettings.model_fields, n=1)
+            hint = (
+                f"did you mean {near[0]}?" if near else f"limits are {', '.join(LimitSettings.model_fields)}"
+            )
+            raise InputError(f"--limit {word}: {hint}")
+        try:
+            given[name] = float(value) if "." in value else int(value)
+        except ValueError:
+            raise InputError(f"--limit {word}: write a number, such as {name}=20") from None
+    return {"limits": given} if given else {}
+
+
+def ladder(text: str) -> tuple[int, ...]:
+    """`1,10,256` as rising concurrencies. Raises InputError."""
+    try:
+        values = sorted({int(part) for part in text.split(",")})
+    except ValueError:
+        values = [0]
+    if values[0] < 1:
+        raise InputError(f"--concurrency {text}: write positive numbers with commas, such as 1,10,256,1024")
+    return tuple(values)
+
+
+def flags(text: list[str]) -> dict[str, FlagValue]:
+    """`--flag "--tp-size 8"` words as flags: a number where it reads as one, True without a value."""
+    found: dict[str, FlagValue] = {}
+    for word in text:
+        name, _, value = word.strip().replace("=", " ", 1).partition(" ")
+        if not name.startswith("-"):
+            raise InputError(
+                f"--flag {word!r}: write the engine's flag with its dashes, such as '--tp-size 8'"
+            )
+        found[name] = typed(value.strip()) if value.strip() else True
+    return found
+
+
+def typed(text: str) -> FlagValue:
+    """An integer, a decimal number, or the text."""
+    for kind in (int, float):
+        try:
+            return kind(text)
+        except ValueError:
+            continue
+    return text
+
+
+def variables(words: list[str]) -> dict[str, str]:
+    """`NAME=value` words as environment variables. Raises InputError."""
+    found: dict[str, str] = {}
+    for word in words:
+        name, equals, value = word.partition("=")
+        if not equals or not name:
+            raise InputError(f"--env {word!r}: write NAME=value, such as NCCL_MIN_NCHANNELS=8")
+        found[name] = value
+    return found

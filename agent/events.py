@@ -1,0 +1,49 @@
+"""What the loop tells whoever watches: steps, progress and decisions. Renderers listen; nothing else does."""
+
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from typing import Any
+
+from moeagent.memory.records import Record
+
+
+@dataclass(frozen=True)
+class StepBegan:
+    """A node of the graph is entered."""
+
+    step: str
+    about: str = ""
+
+
+@dataclass(frozen=True)
+class Progress:
+    """Something moved inside a step: a start-up stage, a rung filling up."""
+
+    step: str
+    text: str
+    done: int = 0
+    total: int = 0
+    rate: float = 0.0
+
+
+@dataclass(frozen=True)
+class Decided:
+    """The loop concluded something."""
+
+    kind: str
+    record: Record
+
+
+Event = StepBegan | Progress | Decided
+
+
+@dataclass
+class Events:
+    """Hands every event to every listener, in order."""
+
+    listeners: list[Callable[[Event], Any]] = field(default_factory=list)
+
+    def emit(self, event: Event) -> None:
+        """Tell everybody."""
+        for listener in self.listeners:
+            listener(event)

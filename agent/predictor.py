@@ -1,0 +1,54 @@
+"""The predictors of tools/predict, bound to this campaign's machine, model, workload and own measurements."""
+
+from moeagent.memory.ledger import Ledger
+from moeagent.memory.records import HostFacts, ModelFacts, PredictedEffect, ServerConfig, Workload
+from moeagent.tools.predict.records import Machine, ModelShape, Prediction, Unknown
+
+
+class CampaignPredictor:
+    """Knows nothing until the survey is read; then corrects itself with every launch of the campaign."""
+
+    def __init__(self, workload: Workload, ledger: Ledger) -> None:
+        self._workload = workload
+        self._ledger = ledger
+        self._machine: Machine | Unknown = Unknown(what="the machine", why="it was not surveyed yet")
+        self._model: ModelShape | Unknown = Unknown(what="the model", why="it was not surveyed yet")
+
+    def learn(self, host: HostFacts, model: ModelFacts) -> list[str]:
+        """Take in the survey; returns what cannot be predicted, and why."""
+        from moeagent.tools.predict.machine import machine_from_facts
+        from moeagent.tools.predict.model_config import model_from_facts
+
+        self._machine = machine_from_facts(host)
+        self._model = model_from_facts(model)
+        return [str(known) for known in (self._machine, self._model) if isinstance(known, Unknown)]
+
+    def predict(self, config: ServerConfig) -> Prediction:
+        """Memory and speed of a configuration."""
+        from moeagent.tools.predict.learn import calibrate
+        from moeagent.tools.predict.predictor import predict
+
+        calibration = calibrate(self._ledger.launches, self._machine, self._model, self._workload)
+        return predict(config, self._machine, self._model, self._workload, calibration)
+
+    def predict_effects(self, parent: ServerConfig, child: ServerConfig) -> tuple[PredictedEffect, ...]:
+        """Relative change of output tok/s at each rung; empty when it cannot be told."""
+        from moeagent.tools.predict.effects import effects
+        from moeagent.tools.predict.learn import calibrate
+
+        calibration = calibrate(self._ledger.launches, self._machine, self._model, self._workload)
+        return effects(parent, child, self._machine, self._model, self._workload, calibration)
+
+    def risk(self, child: ServerConfig) -> tuple[float, str]:
+        """Chance that a server of this configuration dies, and why."""
+        from moeagent.tools.predict.risk import risk_of
+
+        return risk_of(child, self.predict(child), self._machine, self._model)
+
+    def impossible(self, config: ServerConfig) -> str | None:
+        """Why the configuration would surely die at start, or None."""
+        prediction = self.predict(config)
+        memory = prediction.memory
+        if memory is not None and memory.verdict == "does_not_fit":
+            return f"it does not fit: {memory.why}"
+        return None

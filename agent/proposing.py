@@ -1,0 +1,64 @@
+"""Who proposes in this campaign, and what a language model may look up."""
+
+from moeagent.agent.loop import Loop
+from moeagent.agent.proposers.fallback import FallbackProposer
+from moeagent.agent.proposers.model import ModelProposer
+from moeagent.agent.proposers.playbook import Playbook
+from moeagent.agent.validation import problems_of
+from moeagent.tools.llm.client import ChatModel
+from moeagent.tools.llm.records import CallLimits, Endpoint
+
+MOST_LINES = 20
+
+
+def let_model_propose(loop: Loop, playbook: Playbook) -> None:
+    """Give the turn to the configured language model, with the playbook behind it."""
+    settings, limits = loop.settings.llm, loop.settings.limits
+    if settings.base_url is None:
+        return
+    endpoint = Endpoint(
+        base_url=settings.base_url,
+        model=settings.model,
+        deadline_s=settings.timeout_s,
+        price_per_million_input=settings.price_per_million_input,
+        price_per_million_output=settings.price_per_million_output,
+    )
+    bounds = CallLimits(calls=limits.llm_calls, tokens=limits.llm_tokens, money=limits.llm_money)
+    chat = ChatModel(endpoint, bounds, loop.world.complete)
+    look_ups = {
+        "findings": lambda query: findings(loop, query),
+        "log_search": lambda query: log_search(loop, query),
+        "gpu_state": lambda query: gpu_state(loop),
+    }
+    model = ModelProposer(
+        chat,
+        playbook,
+        validate=lambda config: problems_of(config, loop),
+        predictor=loop.predictor,
+        look_ups=look_ups,
+    )
+    loop.proposer = FallbackProposer(model, playbook)
+
+
+def findings(loop: Loop, query: str) -> str:
+    """What earlier runs settled, as far as it mentions the query's words."""
+    words = query.lower().split()
+    told = [f"{p.run} ({p.match}): {p.kind.value}: {p.reason}" for p in loop.surveyed.priors]
+    found = [line for line in told if all(word in line.lower() for word in words)]
+    return "\n".join(found[:MOST_LINES]) or "no earlier run says anything about that"
+
+
+def log_search(loop: Loop, query: str) -> str:
+    """Lines of this run's server logs that contain the query, the newest launch first."""
+    found: list[str] = []
+    for launch in reversed(loop.ledger.launches):
+        lines = loop.world.text(launch.log).splitlines()
+        hits = [(n, line) for n, line in enumerate(lines, 1) if query.lower() in line.lower()]
+        found += [f"{launch.id} line {n}: {line[:200]}" for n, line in hits[:MOST_LINES]]
+    return "\n".join(found[:MOST_LINES]) or "no line of any log contains that"
+
+
+def gpu_state(loop: Loop) -> str:
+    """The GPUs as the survey saw them."""
+    gpus = [f"{g.index}: {g.name}, {g.memory_used_mib} of {g.memory_mib} MiB used" for g in loop.surveyed.host.gpus]
+    return "\n".join(gpus) or "the host has no GPU"

@@ -1,0 +1,24 @@
+"""Narrowing a hypothesis log to what was asked for."""
+
+from difflib import get_close_matches
+
+from moeagent.memory.errors import InputError
+from moeagent.memory.records import Hypothesis, VerdictKind
+from moeagent.memory.run_view import RunView
+
+
+def keep_only(view: RunView, *, verdict: str = "", flag: str = "") -> RunView:
+    """The view with only the hypotheses that match. Raises InputError for a verdict that does not exist."""
+    if verdict and verdict not in list(VerdictKind):
+        near = get_close_matches(verdict, list(VerdictKind), n=1)
+        known = f"did you mean {near[0]!r}?" if near else f"verdicts are {', '.join(VerdictKind)}"
+        raise InputError(f"--verdict {verdict}: {known}")
+    view.ledger.hypotheses = [h for h in view.ledger.hypotheses if _matches(view, h, verdict, flag)]
+    return view
+
+
+def _matches(view: RunView, hypothesis: Hypothesis, verdict: str, flag: str) -> bool:
+    found = view.ledger.verdict(hypothesis.id)
+    right_verdict = not verdict or (found is not None and found.kind == verdict)
+    names = {name.lstrip("-") for name in hypothesis.change.knobs()}
+    return right_verdict and (not flag or flag.lstrip("-") in names)

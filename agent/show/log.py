@@ -1,0 +1,172 @@
+"""The hypothesis log as a table, and one hypothesis whole."""
+
+from rich.console import Console, Group, RenderableType
+from rich.panel import Panel
+from rich.table import Table
+from rich.text import Text
+
+from moeagent.agent.show.text import (
+    SIMULATED,
+    STYLES,
+    change_text,
+    config_text,
+    effect_text,
+    percent,
+    rate,
+    verdict_effect_text,
+)
+from moeagent.memory.errors import InputError
+from moeagent.memory.records import Diagnosis, Hypothesis, Launch, PredictedEffect, Verdict
+from moeagent.memory.run_view import RunView
+
+
+def print_log(view: RunView, console: Console) -> None:
+    """The whole log: baseline, every hypothesis with its verdict, what is best."""
+    if view.simulated:
+        console.print(Text(SIMULATED, style="bold yellow"))
+    console.print(Text(f"run {view.run}  goal {view.goal}  {view.status}: {view.reason}".rstrip(": ")))
+    console.print(measured_table(view))
+    console.print(hypotheses_table(view))
+    for rejection in view.ledger.rejections:
+        console.print(Text(f"turned down: {rejection.statement}: {rejection.reason}", style="dim"))
+    for note in view.ledger.notes:
+        console.print(Text(f"note on {note.about}: {note.text}", style="dim"))
+    console.print(best_text(view))
+
+
+def hypotheses_table(view: RunView) -> Table:
+    """What, why, predicted, measured, verdict: a row each."""
+    table = Table(title="hypotheses", title_justify="left", expand=False, show_lines=True)
+    table.add_column("id", no_wrap=True)
+    table.add_column("what and why", ratio=3, min_width=24)
+    table.add_column("predicted", ratio=1, min_width=12)
+    table.add_column("measured", ratio=1, min_width=12)
+    table.add_column("verdict", ratio=2, min_width=14)
+    for hypothesis in view.ledger.hypotheses:
+        verdict = view.ledger.verdict(hypothesis.id)
+        table.add_row(
+            Text(hypothesis.id),
+            what_and_why(hypothesis),
+            Text(predicted_text(hypothesis.predicted)),
+            Text(verdict_effect_text(verdict)),
+            verdict_text(verdict),
+        )
+    return table
+
+
+def what_and_why(hypothesis: Hypothesis) -> Text:
+    """Statement, change and reason."""
+    return Text.assemble(
+        hypothesis.statement, "\n", (change_text(hypothesis.change), "cyan"), "\n", (hypothesis.reason, "dim")
+    )
+
+
+def predicted_text(predicted: tuple[PredictedEffect, ...]) -> str:
+    """The predicted effects, a line a rung."""
+    lines = [f"{p.concurrency}: {percent(p.effect)} [{percent(p.low)}, {percent(p.high)}]" for p in predicted]
+    return "\n".join(lines) or "-"
+
+
+def verdict_text(verdict: Verdict | None) -> Text:
+    """Verdict and its reason."""
+    if verdict is None:
+        return Text("open", style="dim")
+    return Text.assemble((verdict.kind.value, STYLES[verdict.kind]), "\n", verdict.reason)
+
+
+def measured_table(view: RunView) -> Table:
+    """Output tok/s of every launch at each concurrency."""
+    concurrencies = sorted({r.concurrency for launch in view.ledger.launches for r in launch.rungs})
+    table = Table(title="output tok/s by concurrency", title_justify="left")
+    for name in ("launch", "for"):
+        table.add_column(name, no_wrap=True)
+    for concurrency in concurrencies:
+        table.add_column(str(concurrency), justify="right", no_wrap=True)
+    table.add_column("outcome")
+    for launch in view.ledger.launches:
+        by_concurrency = {r.concurrency: r for r in launch.rungs}
+        cells = [_cell(by_concurrency.get(c)) for c in concurrencies]
+        table.add_row(launch.id, launch.hypothesis or "baseline", *cells, outcome_text(launch))
+    return table
+
+
+def _cell(rung: object) -> Text:
+    from moeagent.memory.records import Rung
+
+    if not isinstance(rung, Rung):
+        return Text("")
+    if rung.usable:
+        return Text(rate(rung.output_tok_s))
+    return Text("invalid" if rung.invalid else f"{rung.failed} failed", style="red")
+
+
+def outcome_text(launch: Launch) -> Text:
+    """How the launch ended, with the class of its failure."""
+    text = launch.outcome.value
+    if launch.diagnosis:
+        text += f": {launch.diagnosis.failure_class}"
+    if launch.boundary and launch.boundary.first_failed:
+        text += f" (good at {launch.boundary.last_good or '-'}, died at {launch.boundary.first_failed})"
+    return Text(text, style="red" if launch.diagnosis else "")
+
+
+def best_text(view: RunView) -> RenderableType:
+    """The answer: the best configuration, its supported gain, its command."""
+    if view.best is None:
+        return Text("nothing was measured")
+    verdict = view.best_verdict
+    gain = verdict.supported_gain if verdict else None
+    head = (
+        f"best so far: {view.ledger.incumbent.hypothesis or 'the baseline'}" if view.ledger.incumbent else ""
+    )
+    gain_text = f", {effect_text(gain)} against its parent" if gain else ", no change is proven better"
+    lines = [Text(head + gain_text, style="bold"), Text(config_text(view.best), style="cyan")]
+    command = view.command_of(view.best)
+    return Group(*lines, *([Text(command)] if command else []))
+
+
+def print_hypothesis(view: RunView, hypothesis_id: str, console: Console) -> None:
+    """One hypothesis whole. Raises InputError for an id that the run does not have."""
+    hypothesis = view.ledger.hypothesis(hypothesis_id)
+    if hypothesis is None:
+        known = ", ".join(h.id for h in view.ledger.hypotheses) or "none"
+        raise InputError(f"run {view.run} has no hypothesis {hypothesis_id!r}; it has {known}")
+    verdict = view.ledger.verdict(hypothesis_id)
+    parts: list[RenderableType] = [
+        what_and_why(hypothesis),
+        Text(f"by the {hypothesis.source}; refuted by: {hypothesis.refuted_by}"),
+        Text(f"risk {hypothesis.risk:.0%} {hypothesis.risk_why}") if hypothesis.risk else Text(""),
+        predicted_against_measured(hypothesis, verdict),
+        *(Text(f"pivot {p.attempt}: {p.remedy}") for p in view.ledger.pivots_for(hypothesis_id)),
+    ]
+    for launch in view.ledger.launches_for(hypothesis_id):
+        parts.append(Text.assemble(f"{launch.id}: ", outcome_text(launch), f"\n{launch.command}"))
+        if launch.diagnosis:
+            parts.append(diagnosis_text(launch.diagnosis))
+    parts.append(verdict_text(verdict))
+    console.print(Panel(Group(*parts), title=Text(f"{view.run} {hypothesis_id}")))
+
+
+def predicted_against_measured(hypothesis: Hypothesis, verdict: Verdict | None) -> Table:
+    """A row per rung."""
+    table = Table("concurrency", "predicted", "measured")
+    measured = {e.concurrency: e for e in verdict.effects} if verdict else {}
+    predicted = {p.concurrency: p for p in hypothesis.predicted}
+    for concurrency in sorted({*predicted, *(c for c in measured if c is not None)}):
+        expected = predicted.get(concurrency)
+        told = (
+            f"{percent(expected.effect)} [{percent(expected.low)}, {percent(expected.high)}]"
+            if expected
+            else "-"
+        )
+        table.add_row(str(concurrency), told, effect_text(measured.get(concurrency)))
+    return table
+
+
+def diagnosis_text(diagnosis: Diagnosis) -> Text:
+    """Class, causing line, remedies."""
+    lines = [f"{diagnosis.failure_class} ({diagnosis.confidence:.0%}): {diagnosis.explanation}"]
+    if diagnosis.root_line:
+        lines.append(f"line {diagnosis.line_no}: {diagnosis.root_line}")
+    lines += [f"remedy: {r.direction} {r.target}: {r.change} ({r.why})" for r in diagnosis.remedies]
+    return Text("\n".join(lines))

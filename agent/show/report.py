@@ -1,0 +1,276 @@
+"""The findings report in Markdown: the answer first, then the evidence, negative results as much as gains."""
+
+import shlex
+from collections.abc import Iterable, Sequence
+
+from moeagent.agent.show.text import (
+    SIMULATED,
+    change_text,
+    config_text,
+    effect_text,
+    percent,
+    rate,
+    seconds,
+    verdict_effect_text,
+)
+from moeagent.memory.records import Diagnosis, Hypothesis, Launch, Rung, VerdictKind
+from moeagent.memory.run_view import RunView
+
+
+def markdown(view: RunView) -> str:
+    """The whole report; equal runs give equal bytes."""
+    sections = (
+        _answer(view),
+        _throughput(view),
+        _hypotheses(view),
+        _failures(view),
+        _predictions(view),
+        _left(view),
+        _spent(view),
+        _appendix(view),
+    )
+    return "\n".join(line for section in sections for line in section) + "\n"
+
+
+def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
+    """A Markdown table; cell text cannot break out of its cell."""
+    lines = [f"| {' | '.join(head)} |", f"|{'|'.join(' --- ' for _ in head)}|"]
+    lines += [f"| {' | '.join(cell(text) for text in row)} |" for row in rows]
+    return [*lines, ""]
+
+
+def cell(text: str) -> str:
+    """Text that is data: Markdown and HTML in it stay visible and inert."""
+    flat = " ".join(text.split())
+    for mark in "\\`*_|[]<>#":
+        flat = flat.replace(mark, {"<": "&lt;", ">": "&gt;"}.get(mark, f"\\{mark}"))
+    return "".join(c for c in flat if c.isprintable())
+
+
+def code(text: str) -> list[str]:
+    """Text as a block that nothing inside can close."""
+    fence = "```"
+    while fence in text:
+        fence += "`"
+    clean = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
+    return [fence, *clean.splitlines(), fence, ""]
+
+
+def _answer(view: RunView) -> list[str]:
+    lines = [f"# Findings of run {view.run}", ""]
+    lines += [f"**{SIMULATED}.**", ""] if view.simulated else []
+    lines += [f"Goal: {view.goal}. Status: {view.status}{': ' + view.reason if view.reason else ''}.", ""]
+    lines += ["## The answer", ""]
+    if view.best is None:
+        return [*lines, "Nothing was measured.", ""]
+    verdict = view.best_verdict
+    gain = verdict.supported_gain if verdict else None
+    if verdict and gain:
+        lines += [
+            f"The best configuration comes from {verdict.hypothesis}: {effect_text(gain)}. {verdict.reason}."
+        ]
+    else:
+        lines += ["The baseline is the best configuration that was proven: no change is shown to be better."]
+    command = view.command_of(view.best)
+    return [*lines, "", *(code(command) if command else [f"Configuration: {config_text(view.best)}", ""])]
+
+
+def _throughput(view: RunView) -> list[str]:
+    launches = view.ledger.launches
+    concurrencies = sorted({r.concurrency for launch in launches for r in launch.rungs})
+    head = ["launch", "for", *(f"at {c}" for c in concurrencies), "outcome"]
+    rows = [
+        [
+            launch.id,
+            launch.hypothesis or "baseline",
+            *(_rung(launch, c) for c in concurrencies),
+            _outcome(launch),
+        ]
+        for launch in launches
+    ]
+    return ["## Output tok/s of every launch", "", *table(head, rows), *_latency(view, concurrencies)]
+
+
+def _rung(launch: Launch, concurrency: int) -> str:
+    rung = next((r for r in launch.rungs if r.concurrency == concurrency), None)
+    if rung is None:
+        return ""
+    if rung.usable:
+        return rate(rung.output_tok_s)
+    kinds = ", ".join(f"{n} {kind}" for kind, n in sorted(rung.failures_by_kind.items()))
+    return rung.invalid or f"{rung.completed} completed, {kinds or f'{rung.failed} failed'}"
+
+
+def _latency(view: RunView, concurrencies: Sequence[int]) -> list[str]:
+    configs = [c for c in (view.ledger.baseline, view.best) if c is not None]
+    rows = []
+    for name, config in zip(("baseline", "best"), configs, strict=False):
+        for concurrency in concurrencies:
+            rungs = view.ledger.rungs_at(config, concurrency)
+            if rungs:
+                rows.append([name, str(concurrency), *_latencies(rungs)])
+    head = ["configuration", "concurrency", "TTFT p50 / p99 ms", "TPOT p50 / p99 ms", "ITL p99 ms"]
+    return ["Latencies, mean over launches:", "", *table(head, rows)]
+
+
+def _latencies(rungs: Sequence[Rung]) -> list[str]:
+    def mean(name: str, percentile: str) -> str:
+        found = [getattr(d, percentile) for r in rungs if (d := getattr(r, name)) is not None]
+        return f"{sum(found) / len(found):.1f}" if found else "-"
+
+    both = [f"{mean(m, 'p50')} / {mean(m, 'p99')}" for m in ("ttft_ms", "tpot_ms")]
+    return [*both, mean("itl_ms", "p99")]
+
+
+def _outcome(launch: Launch) -> str:
+    text = launch.outcome.value
+    if launch.diagnosis:
+        text += f": {launch.diagnosis.failure_class}"
+    if launch.boundary:
+        text += (
+            f", good at {launch.boundary.last_good or '-'}, failed at {launch.boundary.first_failed or '-'}"
+        )
+    return text
+
+
+def _hypotheses(view: RunView) -> list[str]:
+    rows = [_hypothesis_row(view, h) for h in view.ledger.hypotheses]
+    lines = ["## Hypotheses", ""]
+    lines += (
+        table(["id", "hypothesis", "change", "reason", "measured", "verdict", "why"], rows) if rows else []
+    )
+    if view.ledger.rejections:
+        lines += ["Turned down before a launch:", ""]
+        lines += table(
+            ["idea", "change", "because"],
+            [[r.statement, change_text(r.change), r.reason] for r in view.ledger.rejections],
+        )
+    return lines or ["None was tried.", ""]
+
+
+def _hypothesis_row(view: RunView, hypothesis: Hypothesis) -> list[str]:
+    verdict = view.ledger.verdict(hypothesis.id)
+    return [
+        hypothesis.id,
+        hypothesis.statement,
+        change_text(hypothesis.change),
+        f"{hypothesis.reason}{f' (known from {hypothesis.prior})' if hypothesis.prior else ''}",
+        verdict_effect_text(verdict),
+        verdict.kind.value if verdict else "open",
+        verdict.reason if verdict else "",
+    ]
+
+
+def _failures(view: RunView) -> list[str]:
+    failed = [launch for launch in view.ledger.launches if launch.diagnosis]
+    if not failed:
+        return ["## Failures", "", "No launch failed.", ""]
+    lines = ["## Failures", ""]
+    for launch in failed:
+        if launch.diagnosis:
+            lines += _failure(launch, launch.diagnosis)
+    for pivot in view.ledger.pivots:
+        lines.append(f"- {pivot.hypothesis}, attempt {pivot.attempt}: {cell(pivot.remedy)}")
+    return [*lines, ""]
+
+
+def _failure(launch: Launch, diagnosis: Diagnosis) -> list[str]:
+    lines = [
+        f"### {launch.id} ({launch.hypothesis or 'baseline'}): {diagnosis.failure_class}",
+        "",
+        cell(diagnosis.explanation),
+        "",
+    ]
+    if diagnosis.root_line:
+        lines += [f"Line {diagnosis.line_no} of the log, confidence {diagnosis.confidence:.0%}:", ""]
+        lines += code(diagnosis.root_line)
+    rows = [[r.direction, r.target, r.change, r.why] for r in diagnosis.remedies]
+    return [*lines, *(table(["direction", "what", "change", "why"], rows) if rows else [])]
+
+
+def _predictions(view: RunView) -> list[str]:
+    scores = [
+        (h, score)
+        for h in view.ledger.hypotheses
+        if (v := view.ledger.verdict(h.id))
+        for score in v.predictions
+    ]
+    if not scores:
+        return []
+    inside = sum(s.inside for _, s in scores) / len(scores)
+    signs = sum(s.sign_right for _, s in scores) / len(scores)
+    rows = [
+        [h.id, str(s.concurrency), percent(s.predicted), percent(s.measured), "yes" if s.inside else "no"]
+        for h, s in scores
+    ]
+    return [
+        "## Predictions against measurements",
+        "",
+        f"{inside:.0%} of {len(scores)} lie in the predicted range, {signs:.0%} have the right sign.",
+        "",
+        *table(["id", "concurrency", "predicted", "measured", "in range"], rows),
+    ]
+
+
+def _left(view: RunView) -> list[str]:
+    open_ones = [
+        h.id
+        for h in view.ledger.hypotheses
+        if (v := view.ledger.verdict(h.id)) is None or v.kind is VerdictKind.INCONCLUSIVE
+    ]
+    limits = [f"- {cell(limit.name)}: {cell(limit.evidence)}" for limit in view.ledger.limits[-3:]]
+    lines = ["## What is left", ""]
+    lines += ["What binds the best configuration:", "", *limits, ""] if limits else []
+    if open_ones:
+        lines += [f"Inconclusive, worth more launches: {', '.join(open_ones)}.", ""]
+    return [*lines, f"Go on with `moeagent resume {shlex.quote(view.run)} --limit experiments=N`.", ""]
+
+
+def _spent(view: RunView) -> list[str]:
+    launches = view.ledger.launches
+    starting = sum(launch.ready_after_s or 0.0 for launch in launches)
+    measuring = sum(rung.duration_s for launch in launches for rung in launch.rungs)
+    return [
+        "## Spent",
+        "",
+        f"{len(launches)} launches, {len(view.ledger.hypotheses)} hypotheses; {seconds(starting)} starting "
+        f"servers, {seconds(measuring)} measuring.",
+        "",
+    ]
+
+
+def _appendix(view: RunView) -> list[str]:
+    facts = view.ledger.facts
+    lines = ["## Environment", ""]
+    if facts:
+        gpus = f"{facts.scope.gpu_count} x {facts.scope.gpu}" if facts.scope.gpu_count else facts.scope.gpu
+        lines += [
+            f"- host {cell(facts.host.name)}: {cell(gpus)}, driver {facts.host.driver or '-'}, "
+            f"CUDA {facts.host.cuda or '-'}",
+            f"- engine {facts.engine} {facts.engine_version or '(version unknown)'}, "
+            f"{facts.knob_count} flags read from its {facts.knobs_source or 'catalogue'}",
+            f"- model {cell(facts.model.path)}",
+            *(f"- {cell(problem)}" for problem in facts.problems),
+            "",
+        ]
+    workload = view.header["settings"]["workload"]
+    lines += [
+        f"Workload: {workload['dataset']}, {workload['input_len']} in / {workload['output_len']} out, "
+        f"concurrency {', '.join(map(str, workload['ladder']))}, seed {workload['seed']}.",
+        "",
+        "## Configurations",
+        "",
+    ]
+    seen = {launch.config.id: launch for launch in view.ledger.launches}
+    rows = [[launch.id, config_text(launch.config), _effective(launch)] for launch in seen.values()]
+    return [*lines, *table(["launch", "requested", "in force where it differs"], rows)]
+
+
+def _effective(launch: Launch) -> str:
+    """Settings that the engine says differ from what was requested."""
+    differing = [
+        f"{name} {launch.effective[name]}"
+        for name, value in sorted(launch.config.flags.items())
+        if name in launch.effective and str(launch.effective[name]) != str(value)
+    ]
+    return ", ".join(differing) or "-"

@@ -1,0 +1,130 @@
+"""Watching a run from the terminal that started it: a live line for people, plain lines otherwise."""
+
+import shlex
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from types import TracebackType
+from typing import Self
+
+from rich.console import Console
+from rich.live import Live
+from rich.progress_bar import ProgressBar
+from rich.table import Table
+from rich.text import Text
+
+from moeagent.agent.events import Decided, Event, Events, Progress, StepBegan
+from moeagent.agent.limits import raise_hint
+from moeagent.agent.show.as_json import print_json
+from moeagent.agent.show.lines import lines_of
+from moeagent.agent.show.log import best_text, hypotheses_table, measured_table
+from moeagent.agent.show.text import SIMULATED, console
+from moeagent.memory.errors import Interrupted, MoeagentError
+from moeagent.memory.run_folder import RunFolder
+from moeagent.memory.run_view import RunView
+
+QUIET_STEPS = ("propose", "vet", "approve", "record", "pivot", "diagnose", "judge", "report", "baseline")
+
+
+class Watch:
+    """Prints decisions as they fall and keeps one moving line below them on a terminal."""
+
+    def __init__(self, target: Console) -> None:
+        self._console = target
+        self._live = (
+            Live(console=target, transient=True, refresh_per_second=4) if target.is_terminal else None
+        )
+        self._last_text = ""
+
+    def __enter__(self) -> Self:
+        if self._live:
+            self._live.start()
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        if self._live:
+            self._live.stop()
+
+    def __call__(self, event: Event) -> None:
+        """Show one event."""
+        match event:
+            case Decided():
+                for line in lines_of(event.record):
+                    self._console.print(line)
+            case StepBegan():
+                self._step(event)
+            case Progress():
+                self._progress(event)
+
+    def _step(self, event: StepBegan) -> None:
+        if self._live:
+            self._live.update(Text(f"{event.step} {event.about}", style="bold blue"))
+        elif event.about and event.step not in QUIET_STEPS:
+            self._console.print(Text(f"{event.step} {event.about}", style="dim"))
+
+    def _progress(self, event: Progress) -> None:
+        if self._live:
+            grid = Table.grid(padding=(0, 1))
+            bar = ProgressBar(total=event.total, completed=event.done, width=30) if event.total else Text("")
+            rate = f"{event.rate:,.0f} tok/s" if event.rate else ""
+            grid.add_row(Text(event.step, style="bold blue"), bar, Text(rate), Text(event.text))
+            self._live.update(grid)
+        elif not event.total and event.text != self._last_text:
+            self._last_text = event.text
+            self._console.print(Text(f"  {event.step}: {event.text}", style="dim"))
+
+
+@contextmanager
+def watched(folder: RunFolder, root: Path, *, as_json: bool, command: str = "moeagent") -> Iterator[Events]:
+    """Events with a watcher on standard error (JSON on standard output) or on standard output.
+
+    Whatever happens, the last lines say how it stands, what is best so far and which command comes next.
+    """
+    target = console(stderr=as_json)
+    events = Events()
+    error: MoeagentError | None = None
+    with Watch(target) as watch:
+        events.listeners.append(watch)
+        try:
+            yield events
+        except MoeagentError as raised:
+            error = raised
+    view = RunView.read(folder)
+    if as_json:
+        print_json(view.to_json())
+    else:
+        print_end(view, target)
+    print_next(view, root, command, error, target)
+    if error is not None:
+        raise error
+
+
+def print_end(view: RunView, target: Console) -> None:
+    """The verdict table and the answer."""
+    if view.ledger.launches:
+        target.print(measured_table(view))
+    if view.ledger.hypotheses:
+        target.print(hypotheses_table(view))
+    if view.simulated:
+        target.print(Text(SIMULATED, style="bold yellow"))
+    target.print(best_text(view))
+
+
+def print_next(view: RunView, root: Path, command: str, error: MoeagentError | None, target: Console) -> None:
+    """The exact next commands."""
+    run = shlex.quote(view.run)
+    where = "" if root == Path("runs") else f" --runs {shlex.quote(str(root))}"
+    target.print(
+        Text(f"run {view.run} {view.status}{': ' + view.reason if view.reason else ''}", style="bold")
+    )
+    hint = raise_hint(view.reason)
+    if view.status in ("started", "stopped") or isinstance(error, Interrupted):
+        target.print(Text(f"go on:  {command} resume {run}{where}"))
+    elif hint:
+        target.print(Text(f"go on:  {command} resume {run} {hint}{where}"))
+    for name in ("report", "log", "replay"):
+        target.print(Text(f"next:   {command} {name} {run}{where}"))
+    sys.stdout.flush()

@@ -1,0 +1,16 @@
+"""State what every gain is measured against, and have it launched."""
+
+from moeagent.agent.loop import Loop, baseline_config
+from moeagent.agent.state import State
+from moeagent.agent.validation import problems_of
+from moeagent.memory.errors import InputError
+
+
+def baseline(loop: Loop, state: State) -> State:
+    """Check the baseline's flags against the engine. Raises InputError for one that it would refuse."""
+    config = baseline_config(loop.settings)
+    problems = problems_of(config, loop)
+    if problems:
+        raise InputError(f"the baseline cannot be launched: {problems[0]}. Change [baseline] in the settings")
+    loop.promote(config, None)
+    return {"hypothesis": None, "config": loop.remember(config), "attempt": 0, "rejected": 0, "stop": ""}

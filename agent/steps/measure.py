@@ -1,0 +1,38 @@
+"""Load the server at rising concurrency; keep what was measured when it dies."""
+
+from moeagent.agent.events import StepBegan
+from moeagent.agent.loop import Loop
+from moeagent.agent.state import State
+from moeagent.agent.workload import rung_spec
+from moeagent.memory.records import LaunchOutcome
+
+
+def measure(loop: Loop, state: State) -> State:
+    """Climb the ladder; a dead server ends the climb, and its partial rung is kept."""
+    draft = loop.launching
+    draft.planned = ladder(loop)
+    for concurrency in draft.planned:
+        loop.emit(StepBegan("measure", f"{draft.id} at concurrency {concurrency}"))
+        spec = rung_spec(loop.settings, draft.id, concurrency)
+        report = loop.world.load(draft.id, draft.config, spec)
+        draft.rungs.append(report.rung)
+        if report.relaunched:
+            loop.note(
+                draft.id, f"the server was gone at resume and was started again before rung {concurrency}"
+            )
+        if not report.alive or report.rung.completed == 0:
+            draft.outcome = LaunchOutcome.DIED_SERVING
+            return {"next": "diagnose"}
+    ended = loop.world.stop(draft.id)
+    for problem in ended.problems:
+        loop.note(draft.id, problem)
+    loop.close_launch(None, loop.world.text(ended.log), ended.log)
+    return {"next": "judge"}
+
+
+def ladder(loop: Loop) -> tuple[int, ...]:
+    """The workload's concurrencies, with canary rungs before the jump where the server may die."""
+    draft = loop.drafts.get(loop.launching.hypothesis or "")
+    canary = draft.canary if draft else ()
+    top = max(loop.settings.workload.ladder)
+    return tuple(sorted({*loop.settings.workload.ladder, *(c for c in canary if c < top)}))

@@ -1,0 +1,65 @@
+"""Turn down what would surely fail; launch what is merely risky."""
+
+from moeagent.agent.loop import Loop
+from moeagent.agent.proposers.protocol import Draft
+from moeagent.agent.state import State
+from moeagent.agent.validation import problems_of
+from moeagent.memory.ledger import RejectedIdea
+from moeagent.memory.records import ServerConfig, VerdictKind
+
+MAX_REJECTED = 8
+REFUTED = (VerdictKind.BLOCKED, VerdictKind.REGRESSED, VerdictKind.NEUTRAL, VerdictKind.NO_OP)
+
+
+def vet(loop: Loop, state: State) -> State:
+    """Number the draft as a hypothesis, or send it back with the reason."""
+    draft = loop.draft
+    assert draft is not None
+    parent = loop.configs.get(draft.parent)
+    reason = objection(loop, draft, parent)
+    if reason is None and parent is not None:
+        hypothesis = draft.numbered(f"H{len(loop.ledger.hypotheses) + 1}")
+        loop.decide(hypothesis)
+        loop.drafts[hypothesis.id] = draft
+        config = loop.remember(parent.apply(draft.change))
+        return {"next": "approve", "hypothesis": hypothesis.id, "config": config, "attempt": 0, "rejected": 0}
+    loop.decide(
+        RejectedIdea(statement=draft.statement, change=draft.change, reason=reason or "", source=draft.source)
+    )
+    rejected = state.get("rejected", 0) + 1
+    if rejected >= MAX_REJECTED:
+        stop = f"{rejected} ideas in a row were turned down, the last because {reason}"
+        return {"next": "report", "stop": stop, "rejected": rejected}
+    return {"next": "propose", "rejected": rejected}
+
+
+def objection(loop: Loop, draft: Draft, parent: ServerConfig | None) -> str | None:
+    """Why the draft is not worth a launch, or None."""
+    if parent is None:
+        return f"its parent configuration {draft.parent} is not known"
+    config = parent.apply(draft.change)
+    if config == parent:
+        return "it changes nothing"
+    view = loop.view()
+    checks = (
+        lambda: view.space.objection(draft.change),
+        lambda: already_tried(loop, config),
+        lambda: refuted_before(loop, draft),
+        lambda: next(iter(problems_of(config, loop)), None),
+        lambda: loop.predictor.impossible(config),
+    )
+    return next((reason for check in checks if (reason := check())), None)
+
+
+def already_tried(loop: Loop, config: ServerConfig) -> str | None:
+    """A configuration that was launched before is not a new idea."""
+    launches = loop.ledger.launches_of(config)
+    return f"this configuration was launched already ({launches[0].id})" if launches else None
+
+
+def refuted_before(loop: Loop, draft: Draft) -> str | None:
+    """What an earlier run refuted in exactly this scope is not paid for again."""
+    for prior in loop.surveyed.priors:
+        if prior.match == "exact" and prior.kind in REFUTED and prior.change == draft.change:
+            return f"run {prior.run} found it {prior.kind.value} in this scope: {prior.reason}"
+    return None

@@ -1,0 +1,11 @@
+"""Whether the installed engine would take a configuration."""
+
+from moeagent.agent.loop import Loop
+from moeagent.memory.records import ServerConfig
+from moeagent.tools.engines.validate import validate_config
+
+
+def problems_of(config: ServerConfig, loop: Loop) -> list[str]:
+    """What would make the engine refuse it at start, each with what to do; empty when nothing would."""
+    facts = loop.surveyed.engine
+    return [problem.message for problem in validate_config(config, facts) if problem.fatal]

@@ -1,0 +1,157 @@
+"""The loop's only door to the outside: each method is one event on the tape.
+
+A method's request holds everything that the answer may depend on, and names servers by launch id, never by
+process or port. The answers are what the world said; reading them is pure code elsewhere.
+"""
+
+from collections.abc import Callable, Sequence
+from typing import Any
+
+from moeagent.agent.interrupt import StopRequest
+from moeagent.agent.workbench import Workbench
+from moeagent.memory.findings.store import Finding
+from moeagent.memory.records import Record, Rung, Scope, ServerConfig, canonical_json
+from moeagent.memory.run_folder import RunFolder
+from moeagent.memory.tape.lines import Json
+from moeagent.memory.tape.tape import Tape
+
+
+class StartReport(Record):
+    """How a start-up went."""
+
+    outcome: str
+    """ready, died, hung or refused."""
+    command: str
+    """As it ran, quoted for a shell, secrets masked."""
+    after_s: float
+    exit_code: int | None = None
+    stage: str = ""
+    log: str | None = None
+    """Name of the log so far in the run folder."""
+    info: dict[str, Any] | None = None
+    """The engine's own word on its settings, where it has an endpoint for it."""
+    reason: str = ""
+
+
+class RungReport(Record):
+    """What one rung of the load gave, and how the server is after it."""
+
+    rung: Rung
+    alive: bool
+    exit_code: int | None = None
+    relaunched: bool = False
+    """The server was gone when the run was resumed, and was started again before this rung."""
+
+
+class StopReport(Record):
+    """The end of a server."""
+
+    verified: bool
+    log: str | None
+    problems: tuple[str, ...] = ()
+
+
+class World:
+    """Typed effects over the tape."""
+
+    def __init__(
+        self, tape: Tape, folder: RunFolder, workbench: Workbench | None, stop: StopRequest | None = None
+    ) -> None:
+        self._tape = tape
+        self._workbench = workbench
+        self._stop = stop or StopRequest()
+        self.folder = folder
+        self.active_s = 0.0
+
+    def clock(self) -> float:
+        """Seconds that the run has been active, over all its resumes."""
+        answer = self._perform("clock", {}, lambda bench: bench.clock(self.active_s))
+        self.active_s = float(answer["active_s"])
+        return self.active_s
+
+    def survey(self) -> dict[str, Any]:
+        """Raw outputs of the survey's read-only commands, by name."""
+        answer = self._perform("survey", {}, lambda bench: {"outputs": self._keep(bench.survey())})
+        return self._kept(answer["outputs"])
+
+    def known(self, scope: Scope, workload: str, goal: str) -> list[Finding]:
+        """What earlier runs settled in this scope and near it."""
+        request = {"scope": scope.model_dump(mode="json"), "workload": workload, "goal": goal}
+        answer = self._perform(
+            "findings",
+            request,
+            lambda bench: {
+                "known": [
+                    f.model_dump(mode="json") for f in bench.known(scope, workload, goal, self.folder.id)
+                ]
+            },
+        )
+        return [Finding.model_validate(f) for f in answer["known"]]
+
+    def start(self, launch: str, config: ServerConfig) -> StartReport:
+        """Start a server and wait until it is ready, dead or hung; an orphan of this launch is adopted."""
+        request = {"launch": launch, "config": config.model_dump(mode="json")}
+        answer = self._perform("start", request, lambda bench: bench.start(launch, config, self._put_log))
+        return StartReport.model_validate(answer)
+
+    def load(self, launch: str, config: ServerConfig, spec: Json) -> RungReport:
+        """Load the server at one concurrency."""
+        request = {"launch": launch, "spec": spec}
+        answer = self._perform(
+            "load", request, lambda bench: bench.load(launch, config, spec, self.folder.put_raw)
+        )
+        return RungReport.model_validate(answer)
+
+    def sample_outputs(self, launch: str, config: ServerConfig, prompts: int) -> Json:
+        """Greedy answers for the output check."""
+        answer = self._perform(
+            "outputs",
+            {"launch": launch, "prompts": prompts},
+            lambda bench: {"samples": self._keep(bench.sample_outputs(launch, config, prompts))},
+        )
+        return self._kept(answer["samples"])
+
+    def stop(self, launch: str) -> StopReport:
+        """Stop a server and make sure that it is gone."""
+        answer = self._perform("stop", {"launch": launch}, lambda bench: bench.stop(launch, self._put_log))
+        return StopReport.model_validate(answer)
+
+    def complete(self, request: Json) -> Json:
+        """Ask the language model."""
+        return self._perform("complete", request, lambda bench: bench.complete(request))
+
+    def approve(self, question: str, command: str) -> str:
+        """yes, no, or awaiting when nobody can answer now."""
+        request = {"question": question, "command": command}
+        answer = self._perform("approve", request, lambda bench: bench.approve(question, command))
+        return str(answer["answer"])
+
+    def text(self, name: str | None) -> str:
+        """A long text that the tape refers to."""
+        return self.folder.text(name) if name else ""
+
+    def emergency_stop(self) -> Sequence[str]:
+        """Stop whatever this run has running, outside the tape: the run is being interrupted."""
+        return self._workbench.stop_everything() if self._workbench else ()
+
+    def _perform(self, kind: str, request: Json, effect: Callable[[Workbench], Json]) -> Json:
+        if self._tape.live:
+            self._stop.check()
+        return self._tape.perform(kind, request, lambda: effect(self._bench()))
+
+    def _bench(self) -> Workbench:
+        if self._workbench is None:
+            raise AssertionError("a replay reached for the outside world")
+        return self._workbench
+
+    def _keep(self, value: Json) -> str:
+        return self.folder.put_text(canonical_json(value))
+
+    def _kept(self, name: str) -> Json:
+        import json
+
+        value: Json = json.loads(self.folder.text(name))
+        return value
+
+    def _put_log(self, text: str) -> str:
+        return self.folder.put_text(text)
