@@ -15,7 +15,7 @@ from typing import Any
 MARKER = "moeagent-parser:"
 
 VLLM_PARSER_CLASSES = ("vllm.utils.argparse_utils", "vllm.utils")
-VLLM_BUILDERS = ("vllm.entrypoints.openai.cli_args", "vllm.entrypoints.launchers.api_server.cli_args")
+VLLM_BUILDERS = ("vllm.entrypoints.openai.cli_args", "vllm.entrypoints.launchers.cli_args")
 
 
 def sglang_parser() -> argparse.ArgumentParser:
@@ -49,7 +49,7 @@ def describe(action: argparse.Action) -> dict[str, Any]:
     return {
         "names": list(action.option_strings),
         "action": type(action).__name__,
-        "type": getattr(action.type, "__name__", str(action.type)) if action.type else None,
+        "type": str(getattr(action.type, "__name__", action.type)) if action.type else None,
         "nargs": action.nargs if isinstance(action.nargs, (int, str)) else None,
         "choices": [str(getattr(c, "value", c)) for c in action.choices] if action.choices else None,
         "default": action.default if isinstance(action.default, plain) else None,

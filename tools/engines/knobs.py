@@ -2,6 +2,7 @@
 
 import json
 import re
+from itertools import pairwise
 from typing import Any, Literal
 
 from moeagent.memory.records import Knob
@@ -27,22 +28,20 @@ def parse_dump(output: str) -> tuple[str | None, tuple[Knob, ...]]:
         return None, ()
     answer = json.loads(line[len(MARKER) :])
     options = answer.get("options") or []
-    return answer.get("version"), tuple(_knob(option) for option in options if _long_name(option["names"]))
+    return answer.get("version"), tuple(
+        _knob(option) for option in options if option["action"] != "_HelpAction"
+    )
 
 
 def parse_argparse_help(text: str) -> tuple[Knob, ...]:
     """Flags from the text of an argparse --help: names, aliases and choices; the types are not in it."""
-    starts = list(re.finditer(r"^ {1,4}(-{1,2}[A-Za-z].*)$", text, re.MULTILINE))
-    blocks = zip(starts, [*starts[1:], None], strict=True)
-    found = (_help_knob(text[a.start() : b.start() if b else len(text)].strip()) for a, b in blocks)
+    found = (_help_knob(block.strip()) for block in _blocks(r"^ {1,4}-{1,2}[A-Za-z]", text))
     return tuple(knob for knob in found if knob is not None)
 
 
 def parse_llama_help(text: str) -> tuple[Knob, ...]:
     """Flags from `llama-server --help`: option lines begin in the first column, help is indented."""
-    starts = list(re.finditer(r"^-{1,2}[A-Za-z].*$", text, re.MULTILINE))
-    blocks = zip(starts, [*starts[1:], None], strict=True)
-    found = (_llama_knob(text[a.start() : b.start() if b else len(text)].rstrip()) for a, b in blocks)
+    found = (_llama_knob(block.rstrip()) for block in _blocks(r"^-{1,2}[A-Za-z]", text))
     return tuple(knob for knob in found if knob is not None)
 
 
@@ -90,6 +89,12 @@ def _typed(default: Any, kind: Kind) -> Any:
         return int(default) if kind == "int" else float(default)
     except ValueError:
         return None
+
+
+def _blocks(begin: str, text: str) -> list[str]:
+    """The text cut before each line that matches; what stands before the first is left out."""
+    starts = [match.start() for match in re.finditer(begin, text, re.MULTILINE)]
+    return [text[a:b] for a, b in pairwise([*starts, len(text)])] if starts else []
 
 
 def _knob(option: dict[str, Any]) -> Knob:

@@ -25,12 +25,14 @@ _IMPORT_S = 180.0
 """Importing an engine from a cold disk takes up to two minutes."""
 
 
-def python_probes(engine: str, install: EngineInstall, default: tuple[str, ...]) -> tuple[Probe, ...]:
+def python_probes(
+    engine: str, install: EngineInstall, default: tuple[str, ...], *, help_flag: str = "--help"
+) -> tuple[Probe, ...]:
     """For an engine in Python: its own interpreter dumps its own parser; --help only where that fails."""
     prefix = install.command or default
     script = (files("moeagent.tools.engines") / "dump_parser.py").read_text()
     dump = Command((*interpreter(prefix), "-c", script, engine), dict(install.env), repeatable=True)
-    help_text = Command((*prefix, "--help"), {**install.env, "COLUMNS": "200"}, repeatable=True)
+    help_text = Command((*prefix, help_flag), {**install.env, "COLUMNS": "200"}, repeatable=True)
     return (
         Probe(PARSER, dump, timeout_s=_IMPORT_S),
         Probe(HELP, help_text, timeout_s=_IMPORT_S, unless=PARSER),

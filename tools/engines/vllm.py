@@ -54,7 +54,7 @@ class VllmEngine:
 
     def probes(self, install: EngineInstall) -> tuple[Probe, ...]:
         """Its parser, read by its own Python."""
-        return python_probes(self.name, install, DEFAULT_COMMAND)
+        return python_probes(self.name, install, DEFAULT_COMMAND, help_flag="--help=all")
 
     def facts(self, results: Mapping[str, CommandResult], install: EngineInstall) -> EngineFacts:
         """Version and flags."""
