@@ -68,6 +68,6 @@ def deepep_gib(hidden: int, experts: int, tokens: int) -> float:
 
 
 def flashinfer_gib(hidden: int, top_k: int, ranks: int, tokens: int, *, fp4: bool) -> float:
-    """FlashInfer's dispatch and combine buffers; tokens is the maximum that one rank may receive from another."""
+    """FlashInfer's dispatch and combine buffers; tokens is the most that a rank may get from another."""
     dispatch = (hidden / 2 + hidden / 16 if fp4 else 2 * hidden) + 8 * top_k
     return ranks * tokens * (dispatch + 2 * hidden) / GIB

@@ -11,7 +11,9 @@ from moeagent.tools.predict.tables.schema import Fabric, GpuSpec
 from moeagent.tools.predict.weights import formats_in_force
 
 _BF16 = 2
+_FP32 = 4
 _MEGA = 1e6
+_INDEX_HEADS = 32
 _PCIE_CARD = "12"
 
 
@@ -81,7 +83,8 @@ def _attention(at: Setting, group: AttentionGroup, batch: Batch) -> float:
     """One layer's attention core: reading the cache in decode, matrix products in prefill."""
     tp, kv = at.settings.attention_tp, tables.kv_formats()[kv_format(at.model, at.settings)].bytes
     if group.kind == "linear":
-        return 2 * batch.sequences * group.state_bytes / tp / _MEGA / at.bandwidth_mb_us
+        rate = at.bandwidth_mb_us * tables.constant("linear_attention_efficiency")
+        return 2 * batch.sequences * group.state_bytes / tp / _MEGA / rate
     seen = min(batch.context, group.window or batch.context)
     sparse = group.index_topk and at.sparse
     if sparse:
@@ -100,17 +103,16 @@ def _attention(at: Setting, group: AttentionGroup, batch: Batch) -> float:
 def _prefill_attention(
     at: Setting, group: AttentionGroup, batch: Batch, seen: float, tp: int, *, index: bool
 ) -> float:
-    heads = max(group.heads / tp, 1)
+    heads, width = max(group.heads / tp, 1), group.head_dim + group.v_head_dim
     mean = seen / 2 if seen >= batch.context else seen
-    rate = at.spec.tflops["bfloat16"] * tables.constant("prefill_attention_efficiency") * _MEGA
-    time = batch.tokens * mean * heads * 2 * (group.head_dim + group.v_head_dim) / rate
+    efficiency = tables.constant("prefill_attention_efficiency") * _MEGA
+    time = 0.0
     if index:
+        # The sparse kernels work on the compressed cache, and pad the heads of a rank.
+        heads, width = max(heads, tables.constant("sparse_heads")), 2 * group.kv_lora + group.rope_dim
         indexed = batch.tokens * batch.context / 2 * group.index_dim * 2 * _INDEX_HEADS
-        time += indexed / (at.spec.tflops.get("fp8", at.spec.tflops["bfloat16"]) * _MEGA)
-    return time
-
-
-_INDEX_HEADS = 32
+        time += indexed / (at.spec.tflops.get("fp8", at.spec.tflops["bfloat16"]) * efficiency)
+    return time + batch.tokens * mean * heads * 2 * width / (at.spec.tflops["bfloat16"] * efficiency)
 
 
 def _experts(at: Setting, batch: Batch) -> float:
@@ -184,18 +186,21 @@ def _exchange_us(at: Setting, batch: Batch) -> float:
 
 
 def _dcp_us(at: Setting, batch: Batch) -> float:
-    """Decode context parallelism: gather the queries, merge the partial results and their log-sums."""
+    """Decode context parallelism: gather the queries of all layers, merge the partial results.
+
+    Decode reduces fp32 results, prefill reduce-scatters bf16 ones.
+    """
     dcp = at.settings.dcp
-    if dcp <= 1 or batch.prefill:
+    if dcp <= 1:
         return 0.0
     group = at.model.attention[0]
-    heads = group.heads / at.settings.attention_tp * dcp
-    query = batch.tokens * heads * (group.kv_lora + group.rope_dim or group.head_dim) * _BF16
-    result = batch.tokens * heads * (group.kv_lora or group.head_dim) * 4
-    per_layer = (
-        gather_us(at.fabric, query, dcp) + allreduce_us(at.fabric, result, dcp) + gather_us(at.fabric, 1, dcp)
-    )
-    return at.model.layers * per_layer
+    rows = batch.tokens * group.heads / at.settings.attention_tp * dcp
+    query = rows * (group.kv_lora + group.rope_dim or group.head_dim) * _BF16
+    width = group.kv_lora or group.head_dim
+    merge = gather_us(at.fabric, rows * width * _BF16, dcp)
+    if not batch.prefill:
+        merge = allreduce_us(at.fabric, rows * width * _FP32, dcp) + tables.constant("dcp_layer_us")
+    return at.model.layers * (gather_us(at.fabric, query, dcp) + merge)
 
 
 def _pipeline_us(at: Setting, size: float) -> float:
@@ -206,9 +211,16 @@ def _small_kernels(at: Setting, batch: Batch) -> float:
     """Norms, rotary, routing, quantisation, attention launches."""
     model, major = at.model, at.spec.sm.split(".")[0]
     passes = tables.constant("elementwise_passes") * batch.tokens * model.hidden * _BF16
-    per_layer = tables.constant(f"layer_us_{major}") + passes / _MEGA / at.bandwidth_mb_us
-    indexed = sum(g.layers for g in model.attention if g.index_topk) if at.sparse else 0
-    return model.layers * per_layer + indexed * tables.constant("dsa_layer_us")
+    kernels = float(model.moe.layers) * tables.constant("small_kernels_moe") if model.moe else 0.0
+    for group in model.attention:
+        kind = "gqa" if group.kind == "window" else group.kind
+        kernels += group.layers * tables.constant(f"small_kernels_{kind}")
+        if group.index_topk and at.sparse:
+            kernels += group.layers * tables.constant("small_kernels_dsa")
+    return (
+        kernels * tables.constant(f"small_kernel_us_{major}")
+        + model.layers * passes / _MEGA / at.bandwidth_mb_us
+    )
 
 
 def _head(at: Setting, batch: Batch) -> float:

@@ -18,18 +18,23 @@ _ALL_TO_ALL = 0.20
 _TTFT = 0.50
 
 
-def estimates(at: Setting, served: Served, calibration: Calibration) -> RungPrediction:
-    """The figures of one concurrency with intervals, corrected by this host's own measurements."""
+def estimates(
+    at: Setting, served: Served, calibration: Calibration, *, factor: float = 1.0
+) -> RungPrediction:
+    """The figures of one concurrency with intervals, corrected by this host's own measurements.
+
+    factor is the published effect of flags that no formula describes.
+    """
     speed = factor_at(calibration.speed, served.concurrency)
     delay = factor_at(calibration.ttft, served.concurrency)
     width = speed_doubt(at, calibrated=speed is not None)
-    rate = served.output_tok_s * (speed or 1.0)
+    gain = factor * (speed or 1.0)
     return RungPrediction(
         concurrency=served.concurrency,
         running=served.running,
-        output_tok_s=around(rate, width),
+        output_tok_s=around(served.output_tok_s * gain, width),
         ttft_ms=around(served.ttft_ms * (delay or 1.0), _TTFT / (2 if delay else 1)),
-        tpot_ms=around(served.tpot_ms / (speed or 1.0), width),
+        tpot_ms=around(served.tpot_ms / gain, width),
         limit=served.limit,
         why=served.why,
         terms_ms={name: round(ms, 3) for name, ms in served.terms_ms.items() if ms},

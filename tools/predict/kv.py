@@ -35,8 +35,8 @@ def group_bytes(group: AttentionGroup, kv_bytes: float, tp: int, *, vllm_fp8: bo
 def kv_bytes_per_token(model: ModelShape, settings: EngineSettings) -> float:
     """Bytes of one token of full-attention cache on one GPU of one pipeline stage.
 
-    Sliding-window layers count by the engine's ratio; recurrent layers hold a state per sequence instead. MLA is not
-    divided by TP.
+    Sliding-window layers count by the engine's ratio; recurrent layers hold a state per sequence instead. MLA
+    is not divided by TP.
     """
     name = kv_format(model, settings)
     size = tables.kv_formats()[name].bytes

@@ -23,7 +23,8 @@ def calibrate(
 ) -> Calibration:
     """Corrections from launches in the order in which they ran; later ones win.
 
-    Weights and pool come from the engine's memory lines, head-room from who survived, speed from the rungs. Unknown machines or models teach nothing.
+    Weights and pool come from the engine's memory lines, head-room from who survived, speed from the rungs.
+    Unknown machines or models teach nothing.
     """
     found = Calibration()
     if isinstance(machine, Unknown) or isinstance(model, Unknown):

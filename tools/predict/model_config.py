@@ -1,7 +1,8 @@
 """From any model's config.json to its shape.
 
-Fields decide, not class names: kv_lora_rank means MLA, index_topk means sparse attention, a list of layer types
-means a hybrid. Class names matter only where tables/architectures.toml says that a field means something else.
+Fields decide, not class names: kv_lora_rank means MLA, index_topk means sparse attention, a list of layer
+types means a hybrid. Class names matter only where tables/architectures.toml says that a field means
+something else.
 """
 
 from collections.abc import Mapping, Sequence
@@ -39,8 +40,8 @@ def model_from_facts(facts: ModelFacts) -> ModelShape | Unknown:
 def model_from_config(config: Mapping[str, Any], *, name: str = "model") -> ModelShape | Unknown:
     """The shape that a config.json describes, or what is missing.
 
-    The text model of a multimodal config is used. Where the caller adds the content of hf_quant_config.json as
-    `hf_quant_config`, that decides the weight formats.
+    The text model of a multimodal config is used. Where the caller adds the content of hf_quant_config.json
+    as `hf_quant_config`, that decides the weight formats.
     """
     text = text_config(config)
     classes = [str(c) for part in (config, text) for c in part.get("architectures") or ()]

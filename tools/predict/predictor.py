@@ -9,12 +9,11 @@ from moeagent.tools.predict.feasibility import impossible
 from moeagent.tools.predict.forward import Setting
 from moeagent.tools.predict.interval import estimates
 from moeagent.tools.predict.memory import memory_table
+from moeagent.tools.predict.published import published_factor
 from moeagent.tools.predict.records import (
     Machine,
-    MemoryTable,
     ModelShape,
     Prediction,
-    RungPrediction,
     Unknown,
 )
 from moeagent.tools.predict.serving import prefill_ms, serve
@@ -50,7 +49,10 @@ def predict(
         return Prediction(memory=memory, problems=problems, notes=notes)
     chosen = defaults(settings, model, machine.memory_mib)
     at = speed_setting(machine, model, settings, chosen)
-    rungs = _rungs(at, memory, chosen, workload, calibration)
+    served = (serve(at, memory, chosen, workload, concurrency) for concurrency in workload.ladder)
+    factors = {c: published_factor(config, machine, c) for c in workload.ladder}
+    known = calibration or Calibration()
+    rungs = tuple(estimates(at, one, known, factor=factors[one.concurrency]) for one in served)
     alone = prefill_ms(at, chosen, workload, prompts=1)
     return Prediction(
         memory=memory,
@@ -67,13 +69,6 @@ def speed_setting(machine: Machine, model: ModelShape, settings: EngineSettings,
         raise LookupError(f"{machine.gpu_name} is not in the table of GPUs")
     fabric = fabric_in_use(machine, settings)
     return Setting(spec=machine.spec, fabric=fabric, model=model, settings=settings, graph_bs=chosen.graph_bs)
-
-
-def _rungs(
-    at: Setting, memory: MemoryTable, chosen: Defaults, workload: Workload, calibration: Calibration | None
-) -> tuple[RungPrediction, ...]:
-    served = (serve(at, memory, chosen, workload, concurrency) for concurrency in workload.ladder)
-    return tuple(estimates(at, one, calibration or Calibration()) for one in served)
 
 
 def _flag_notes(settings: EngineSettings) -> tuple[str, ...]:

@@ -33,7 +33,7 @@ def serve(
     running, cap_why = _running(at, memory, workload, clients)
     step, terms = decode_step_ms(at, running, workload)
     prompt = prefill_ms(at, chosen, workload, prompts=1)
-    stall = max(running - 1, 0) * prompt / workload.output_len
+    stall = max(running - 1, 0) * _stall_ms(at, prompt, step) / workload.output_len
     tpot = step + stall
     ttft = _ttft_ms(at, chosen, workload, clients, running, prompt, step, tpot)
     per_request = ttft + (workload.output_len - 1) * tpot
@@ -62,8 +62,17 @@ def decode_step_ms(at: Setting, running: float, workload: Workload) -> tuple[flo
     if settings.spec_algorithm is not None:
         terms["draft"] = draft_us(at, batch)
     tokens = accepted_tokens(settings)
+    if settings.pp > 1 and running > 1:
+        tokens *= tables.constant("pipeline_efficiency")
     scaled = {name: us / tokens / _MS for name, us in terms.items() if us}
     return sum(scaled.values()), scaled
+
+
+def _stall_ms(at: Setting, prompt: float, step: float) -> float:
+    """What one prompt costs those who decode: SGLang pauses them, vLLM takes them along in the forward."""
+    if at.settings.engine != "vllm":
+        return prompt
+    return max(prompt - step, tables.constant("mixed_prefill_least") * prompt)
 
 
 def prefill_ms(at: Setting, chosen: Defaults, workload: Workload, *, prompts: float) -> float:
@@ -116,7 +125,8 @@ def _ttft_ms(
     wait = busy / (1 - busy) * prompt / 2
     burst = prefill_ms(at, chosen, workload, prompts=min(clients, running)) / 2
     first_share = min(clients / workload.prompts(round(clients)), 1.0)
-    return prompt + step + wait + first_share * max(burst - prompt, 0.0)
+    fixed = tables.constant(f"first_token_ms_{at.settings.engine}")
+    return fixed + prompt + step + wait + first_share * max(burst - prompt, 0.0)
 
 
 def _limit(at: Setting, terms: dict[str, float], stall: float, tpot: float, cap: str) -> tuple[Limit, str]:
