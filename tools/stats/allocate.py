@@ -1,8 +1,8 @@
 """Which launch teaches most: ideas that one launch cannot settle are parked and taken up again later.
 
-First every idea gets one launch. Then the idea with the highest upper bound is launched again, and the incumbent
-whenever it has fewer launches than that idea: of ten ideas of which one is good this finds the good one with
-far fewer launches than equal shares need (measured in tests/bench/placebo).
+First every idea gets one launch. Then the idea with the highest upper bound is launched again, and the
+incumbent whenever it has fewer launches than that idea: of ten ideas of which one is good this finds the good
+one with far fewer launches than equal shares need (measured in tests/bench/placebo).
 """
 
 import math
@@ -12,7 +12,7 @@ from typing import Literal
 from moeagent.memory.records import Record
 from moeagent.tools.stats.assess import Assessment
 
-OPTIMISM = 2.0
+OPTIMISM = 2.25
 """Standard errors of a candidate's own mean that its upper bound adds."""
 
 
@@ -44,7 +44,7 @@ def next_step(
 ) -> Step:
     """The next launch, or the next idea.
 
-    fresh: the idea launched last, if it has no verdict: it goes on at once while it is promising. more_ideas: the
+    fresh: the idea at work, if it has no verdict: it goes on at once while it is promising. more_ideas: the
     proposer may have another one and its limit is not reached. noise_sd: launch noise of the goal's score.
     reserve: launches kept for the confirmation of the champion.
     """
@@ -60,8 +60,9 @@ def next_step(
     if not asking:
         return Step(kind="finish", reason="every idea is settled")
     leader = max(asking, key=lambda o: upper_bound(o.assessment, noise_sd))
-    bound = math.expm1(upper_bound(leader.assessment, noise_sd))
-    return _launch(leader, f"may still bring {bound:+.1%}, the most of {len(asking)} open ideas")
+    bound = upper_bound(leader.assessment, noise_sd)
+    hope = f"may still bring {math.expm1(bound):+.1%}" if bound < math.inf else "has no measurement yet"
+    return _launch(leader, f"{hope}: the most of {len(asking)} open ideas")
 
 
 def _launch(idea: OpenIdea, why: str) -> Step:
@@ -71,7 +72,7 @@ def _launch(idea: OpenIdea, why: str) -> Step:
 
 
 def upper_bound(assessment: Assessment, noise_sd: float) -> float:
-    """Optimistic log gain: the estimate plus the uncertainty of the idea's own launches."""
+    """Optimistic log gain: the estimate plus its own launches' uncertainty; infinite before the first."""
     if assessment.log_ratio is None:
-        return 0.0
+        return math.inf
     return assessment.log_ratio + OPTIMISM * noise_sd / math.sqrt(assessment.launches[1])

@@ -34,7 +34,7 @@ class Assessment(Record):
     """Gain by the goal's score with the interval that a claim must clear; positive is better for every goal
     (for latency and cost: incumbent over candidate, less one)."""
     effects: tuple[Effect, ...] = ()
-    """Change of output tok/s at each concurrency with its own 95 % interval, for the record, not for claims."""
+    """Change of output tok/s at each concurrency with its own 95 % interval: a record, never a claim."""
     log_ratio: float | None = None
     launches: tuple[int, int] = (0, 0)
     """Of the incumbent and of the candidate, with a value for the goal."""
@@ -53,7 +53,7 @@ def assess(
     launches_left: int,
     price_per_hour: float | None = None,
 ) -> Assessment:
-    """Judge by the goal's score; may be called after every launch, the error rate of `plan` holds all the same.
+    """Judge by the goal's score; called after every launch, the error rate of `plan` holds all the same.
 
     Launches without a value for the goal count as no launch here: what that means is the judge's to say.
     """
@@ -89,7 +89,7 @@ def _decide(
     low = _bound(found, noise.cautious(), -1)
     high = _bound(found, noise.cautious(), 1)
     spread = f"{relative(found.log_ratio):+.1%} ({found.launches[0]} and {found.launches[1]} launches)"
-    known = min(found.launches) >= ENOUGH_LAUNCHES or noise.earlier >= ENOUGH_EARLIER
+    known = min(found.launches) >= first_look(noise)
     if effect and effect.low > 0 and effect.effect >= goal.min_effect and known:
         return (
             VerdictKind.IMPROVED,
@@ -110,11 +110,17 @@ def _decide(
     return None, f"{spread}: between {low:+.1%} and {high:+.1%}, more launches may settle it"
 
 
+def first_look(noise: NoiseFloor) -> int:
+    """Launches a side from which a gain may be claimed."""
+    return 1 if noise.earlier >= ENOUGH_EARLIER else ENOUGH_LAUNCHES
+
+
 def _claim_effect(found: Contrast, noise: NoiseFloor, plan: Plan) -> Effect | None:
     """The effect with the interval of a claim; None while the noise is unknown."""
-    if noise.df <= 0 or noise.sd <= 0:
+    if noise.df <= 0:
         return None
-    quantile = with_unknown_noise(critical(found.information, plan), noise.df)
+    z = critical(found.information, min(found.launches), plan, first_look=first_look(noise))
+    quantile = with_unknown_noise(z, noise.df)
     return found.effect(noise, quantile, None)
 
 
@@ -137,7 +143,7 @@ def _next_side(incumbent: Series, candidate: Series) -> Side:
 def rung_effects(
     incumbent: Sequence[Launch], candidate: Sequence[Launch], noise: NoiseModel
 ) -> tuple[Effect, ...]:
-    """Relative change of output tok/s at each concurrency that both sides measured; 95 % Student intervals."""
+    """Change of output tok/s at each concurrency that both sides measured, with 95 % Student intervals."""
     effects = []
     for concurrency, floor in sorted(noise.rungs.items()):
         found = contrast(rung_series(incumbent, concurrency), rung_series(candidate, concurrency))

@@ -9,7 +9,7 @@ _AT_LEAST = ("output_tok_s", "goodput_rps")
 
 
 def metric(rung: Rung, constraint: Constraint) -> float | None:
-    """The constrained metric in the constraint's unit (seconds, tok/s, req/s or 0..1); None when not measured.
+    """The constrained metric in the constraint's unit (seconds, tok/s, req/s, 0..1); None when not measured.
 
     A latency without a percentile means its p99.
     """

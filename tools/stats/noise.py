@@ -19,6 +19,8 @@ DRIFT_RATIO = 0.5
 by about half of what two launches differ by. Too large costs a little precision, too small costs honesty."""
 DRIFT_SPAN = 20.0
 """Launches after which the drift is mostly forgotten (correlation 1/e)."""
+LEAST_SD = 0.002
+"""No launch is taken to repeat better than this, however well two of them agree."""
 USUAL_SD = 0.04
 """Launch noise that is assumed with PRIOR_DF degrees of freedom, for decisions against an idea only."""
 PRIOR_DF = 4.0
@@ -67,7 +69,7 @@ def noise_floor(groups: Sequence[Series], earlier: Sequence[Series] = ()) -> Noi
     repeated = [g for g in earlier if len(g) > 1]
     parts = [_residual([g for g in groups if len(g) > 1])] + [_residual([g]) for g in repeated]
     df = sum(d for _, d in parts)
-    sd = math.sqrt(sum(s for s, _ in parts) / df) if df else 0.0
+    sd = max(LEAST_SD, math.sqrt(sum(s for s, _ in parts) / df)) if df else 0.0
     return NoiseFloor(sd=sd, df=df, earlier=sum(len(g) for g in repeated))
 
 

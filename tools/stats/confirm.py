@@ -1,0 +1,83 @@
+"""The champion against the baseline once more, on fresh launches.
+
+A gain that was selected for being large is overstated by the launches that selected it: the headline rests on
+none of them.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import Literal
+
+from moeagent.memory.records import Effect, Goal, Launch, Record
+from moeagent.tools.stats.assess import ENOUGH_LAUNCHES, Side
+from moeagent.tools.stats.boundary import student
+from moeagent.tools.stats.contrast import contrast
+from moeagent.tools.stats.noise import NoiseFloor, NoiseModel
+from moeagent.tools.stats.score import goal_series
+
+LEVEL = 0.95
+
+
+class ConfirmationPlan(Record):
+    """Fresh launches of baseline ("incumbent") and champion ("candidate"), in order."""
+
+    order: tuple[Side, ...]
+    """Mirrored pairs, so that a steady drift cancels."""
+    reason: str
+
+
+class Confirmation(Record):
+    """What the fresh launches say about the champion's gain over the baseline."""
+
+    status: Literal["confirmed", "unresolved", "refuted", "not-run"]
+    effect: Effect | None
+    """From the fresh launches alone, with its 95 % interval."""
+    reason: str
+
+    @property
+    def headline(self) -> Effect | None:
+        """The gain that a headline, table or export may show; None when none is supported."""
+        return self.effect if self.status == "confirmed" else None
+
+
+def confirmation_plan(claimed: Effect, noise: NoiseFloor, *, launches_left: int) -> ConfirmationPlan:
+    """As many launches a side, at least three, as tell the lower end of the claim from zero.
+
+    claimed: the champion's gain over the baseline as the verdicts support it.
+    """
+    affordable = max(0, launches_left) // 2
+    known = noise.cautious()
+    target = math.log1p(max(claimed.low, claimed.effect / 2))
+    reach = student((1 + LEVEL) / 2, known.df) * known.sd
+    wanted = max(ENOUGH_LAUNCHES, math.ceil(2 * (reach / target) ** 2)) if target > 0 else ENOUGH_LAUNCHES
+    each = min(wanted, affordable)
+    pair: tuple[Side, Side] = ("incumbent", "candidate")
+    order = tuple(side for i in range(each) for side in (pair if i % 2 == 0 else pair[::-1]))
+    reason = f"{each} fresh launches a side of the {wanted} that resolve a gain of {claimed.low:+.1%} or more"
+    return ConfirmationPlan(order=order, reason=reason)
+
+
+def confirm(
+    goal: Goal,
+    baseline: Sequence[Launch],
+    champion: Sequence[Launch],
+    noise: NoiseModel,
+    *,
+    price_per_hour: float | None = None,
+) -> Confirmation:
+    """Judge by fresh launches only. Refuted means that even the smallest gain worth having is ruled out."""
+    before, _ = goal_series(goal, baseline, strict=False, price_per_hour=price_per_hour)
+    after, _ = goal_series(goal, champion, strict=True, price_per_hour=price_per_hour)
+    if champion and not after:
+        return Confirmation(status="refuted", effect=None, reason="the champion failed when launched again")
+    found = contrast(before, after)
+    known = noise.goal.cautious()
+    if found is None:
+        return Confirmation(status="not-run", effect=None, reason="no launch was left to confirm the gain")
+    effect = found.effect(known, student((1 + LEVEL) / 2, known.df), None)
+    spread = f"{effect.effect:+.1%} ({effect.low:+.1%} to {effect.high:+.1%}) on fresh launches"
+    if effect.high < goal.min_effect:
+        return Confirmation(status="refuted", effect=effect, reason=f"{spread}: no gain worth having")
+    if effect.low <= 0 or min(found.launches) < ENOUGH_LAUNCHES:
+        return Confirmation(status="unresolved", effect=effect, reason=f"{spread}: too few to resolve it")
+    return Confirmation(status="confirmed", effect=effect, reason=spread)
