@@ -22,6 +22,8 @@ from moeagent.tools.load.spec import Slo
 Answer = dict[str, Any]
 FORMAT = 1
 STEADY_SHARE = 0.95
+DIGITS = 4
+"""Of milliseconds and rates: finer than the microseconds that the stamps are kept in."""
 
 
 def pack(payload: dict[str, Any]) -> bytes:
@@ -107,7 +109,7 @@ def span_us(answers: Sequence[Answer]) -> int:
 
 def per_second(count: float, window_us: int) -> float | None:
     """Rate over the window; None when the window is empty."""
-    return count * 1e6 / window_us if window_us > 0 else None
+    return round(count * 1e6 / window_us, DIGITS) if window_us > 0 else None
 
 
 def latencies(complete: Sequence[Answer]) -> tuple[list[float], list[float], list[float], list[float]]:
@@ -139,7 +141,9 @@ def distribution(samples: Sequence[float]) -> Distribution | None:
         return None
     ordered = sorted(samples)
     p50, p90, p95, p99 = (percentile(ordered, q) for q in (0.5, 0.9, 0.95, 0.99))
-    return Distribution(mean=math.fsum(ordered) / len(ordered), p50=p50, p90=p90, p95=p95, p99=p99)
+    return Distribution(
+        mean=round(math.fsum(ordered) / len(ordered), DIGITS), p50=p50, p90=p90, p95=p95, p99=p99
+    )
 
 
 def percentile(ordered: Sequence[float], share: float) -> float:
@@ -147,7 +151,7 @@ def percentile(ordered: Sequence[float], share: float) -> float:
     position = (len(ordered) - 1) * share
     below = int(position)
     above = min(below + 1, len(ordered) - 1)
-    return ordered[below] + (ordered[above] - ordered[below]) * (position - below)
+    return round(ordered[below] + (ordered[above] - ordered[below]) * (position - below), DIGITS)
 
 
 def delivered(answer: Answer) -> int:

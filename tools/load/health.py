@@ -38,14 +38,14 @@ def client_health(
     achieved = achieved_share(answers, turns, plan)
     reasons = distortions(core, lag, late, crowded, achieved, answers)
     return ClientHealth(
-        cpu_s=sum(p["cpu_s"] for p in parts),
-        loop_lag_ms=lag,
+        cpu_s=round(sum(p["cpu_s"] for p in parts), 4),
+        loop_lag_ms=round(lag, 4),
         valid=not reasons,
         why="; ".join(reasons),
-        core_use=core,
+        core_use=round(core, 4),
         send_late_ms=late,
-        crowded_reads=crowded,
-        achieved=achieved,
+        crowded_reads=round(crowded, 6),
+        achieved=round(achieved, 6),
         processes=max(1, len(parts)),
         loop=parts[0]["loop"] if parts else None,
     )

@@ -79,6 +79,8 @@ class RandomPrompts(Record):
     groups: PositiveInt = 1
     ids: tuple[int, int] | None = None
     """Draw token ids from this half-open range instead of words."""
+    spread: float = Field(default=0.0, ge=0, lt=1)
+    """Draw both lengths evenly from within this share of them: equal lengths keep all streams in phase."""
 
 
 class Arrivals(Record):

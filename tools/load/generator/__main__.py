@@ -8,47 +8,16 @@ where TEXT is base64 of zlib of the JSON of every request. A job that cannot run
 from __future__ import annotations
 
 import base64
-import http.client
 import json
 import resource
 import signal
 import sys
 import zlib
 from collections.abc import Callable
-from urllib.parse import urlsplit
 
+from moeagent.tools.load.generator.calls import flush
 from moeagent.tools.load.generator.crew import Crew
-from moeagent.tools.load.generator.driver import tls_context
 from moeagent.tools.load.generator.request import Answer, Job, clock
-
-
-def call(job: Job, method: str, path: str, timeout_s: float = 10.0) -> tuple[int, bytes]:
-    """One plain request outside the measurement; OSError or http.client.HTTPException when it fails."""
-    parts = urlsplit(job["url"])
-    host, port = parts.hostname or "", parts.port
-    if parts.scheme == "https":
-        connection: http.client.HTTPConnection = http.client.HTTPSConnection(
-            host, port, timeout=timeout_s, context=tls_context(job)
-        )
-    else:
-        connection = http.client.HTTPConnection(host, port, timeout=timeout_s)
-    try:
-        connection.request(method, path, headers=job["headers"])
-        response = connection.getresponse()
-        return response.status, response.read(1 << 20)
-    finally:
-        connection.close()
-
-
-def flush(job: Job) -> str:
-    """Empty the server's prefix cache; says what happened."""
-    if not job.get("flush"):
-        return ""
-    try:
-        status, _ = call(job, "POST", job["flush"])
-    except (OSError, http.client.HTTPException) as error:
-        return f"flush failed: {error}"
-    return "flushed" if status == 200 else f"flush answered {status}"
 
 
 def supervise(job: Job, emit: Callable[[Answer], None]) -> Answer:

@@ -9,6 +9,7 @@ from collections import deque
 from collections.abc import Callable
 from urllib.parse import urlsplit
 
+from moeagent.tools.load.generator.calls import tls_context
 from moeagent.tools.load.generator.connection import Connection, CumulativeConnection
 from moeagent.tools.load.generator.request import Job, Request, clock
 
@@ -231,14 +232,6 @@ class Driver:
         if request.spilled is not None:
             self.spill.seek(request.spilled[0])
             request.chunks = [self.spill.read(n) for n in request.spilled[1]]
-
-
-def tls_context(job: Job) -> ssl.SSLContext:
-    """TLS as asked: verified against the system's or the given authorities unless verify_tls is false."""
-    context = ssl.create_default_context(cafile=job.get("ca_file"))
-    if not job.get("verify_tls", True):
-        context.check_hostname, context.verify_mode = False, ssl.CERT_NONE
-    return context
 
 
 def connect_failure(error: BaseException) -> tuple[str, str]:

@@ -18,12 +18,16 @@ def make_prompts(job: Job, first: int, count: int) -> list[tuple[Any, int]]:
 def random_prompt(spec: dict[str, Any], index: int) -> tuple[Any, int]:
     """Words (or token ids) that no other index shares, after the prefix that its group shares."""
     rng = random.Random(f"{spec['seed']}/{index}")
-    shared = random.Random(f"{spec['seed']}/group/{index % max(1, spec.get('groups', 1))}")
-    prefix, own = spec.get("prefix_words", 0), spec["words"]
-    if spec.get("ids"):
+    shared = random.Random(f"{spec['seed']}/group/{index % spec['groups']}")
+    own, out = (spread(rng, spec[key], spec["spread"]) for key in ("words", "out"))
+    if spec["ids"]:
         low, high = spec["ids"]
-        return [shared.randrange(low, high) for _ in range(prefix)] + [
-            rng.randrange(low, high) for _ in range(own)
-        ], spec["out"]
+        prefix = [shared.randrange(low, high) for _ in range(spec["prefix_words"])]
+        return prefix + [rng.randrange(low, high) for _ in range(own)], out
     words = spec["vocabulary"]
-    return " ".join(shared.choices(words, k=prefix) + rng.choices(words, k=own)), spec["out"]
+    return " ".join(shared.choices(words, k=spec["prefix_words"]) + rng.choices(words, k=own)), out
+
+
+def spread(rng: random.Random, length: int, share: float) -> int:
+    """A length drawn evenly from within a share of the given one."""
+    return max(1, round(length * rng.uniform(1 - share, 1 + share))) if share else length
