@@ -64,12 +64,12 @@ def _native(xllamacpp: ModuleType, target: str, value: Any) -> Any:
 
 def _serve(xllamacpp: ModuleType, chosen: dict[str, Any]) -> int:
     stopped = threading.Event()
+    for number in (signal.SIGTERM, signal.SIGINT):
+        signal.signal(number, lambda *_: stopped.set())
     try:
         server = xllamacpp.Server(common_params(xllamacpp, chosen))
     except RuntimeError as error:
         return _fail(f"error: {error}")
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
     stopped.wait()
     del server  # joins the server's threads and frees the model
     return 0

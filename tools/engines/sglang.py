@@ -34,10 +34,10 @@ READY = ReadySpec(
 warm-up request has a time-out of 600 s in the engine itself (http_server.py)."""
 
 LOAD = LoadApi(
-    api="sglang-generate",
+    api="openai-completions",
     flush_path="/flush_cache",
     info_path="/get_server_info",
-    ignore_eos_body={"sampling_params": {"ignore_eos": True}},
+    ignore_eos_body={"ignore_eos": True},
 )
 
 

@@ -74,7 +74,7 @@ def _findings(
     cpu_build = "cpu" in (engine.version or "").partition("+")[2]
     needs_gpu = engine.engine in ("sglang", "vllm") and not cpu_build
     smi = outputs.get("gpus")
-    refused = _said(smi) if smi is not None and smi.exit_code else "nvidia-smi lists none"
+    refused = _refusal(smi)
     yield from judge.gpu_findings(
         gpus, processes, engine=engine.engine, needs_gpu=needs_gpu, smi_error=refused
     )
@@ -146,6 +146,12 @@ def _out(outputs: Outputs, name: str) -> str:
     """Standard output of a command that went well; nothing for one that failed or was not run."""
     result = outputs.get(name)
     return result.text if result is not None and result.exit_code == 0 else ""
+
+
+def _refusal(smi: CommandResult | None) -> str:
+    if smi is None or smi.exit_code == 0:
+        return "nvidia-smi lists none"
+    return "there is no nvidia-smi" if smi.exit_code == 127 else _said(smi)
 
 
 def _said(result: CommandResult | None) -> str:
