@@ -5,7 +5,7 @@ import math
 import time
 from collections.abc import Sequence
 from concurrent.futures import ThreadPoolExecutor
-from http.client import HTTPConnection, HTTPException, HTTPSConnection
+from http.client import HTTPConnection, HTTPException, HTTPResponse, HTTPSConnection
 from typing import Any
 from urllib.parse import urlsplit
 
@@ -26,30 +26,44 @@ class _Endpoint:
         self.secure, self.host, self.port = parts.scheme == "https", parts.hostname, parts.port
         self.path = parts.path.rstrip("/").removesuffix("/v1") + "/v1/completions"
         self.model, self.max_tokens, self.deadline = model, max_tokens, deadline
+        self.offers_logprobs = True
 
     def ask(self, number: int, prompt: str) -> Answer:
         """One non-streaming request at temperature 0; what went wrong is in the answer's error."""
-        left = self.deadline - time.monotonic()
-        if left <= 0:
-            return Answer(prompt=number, text="", error="no time was left")
         try:
-            return read_answer(number, *self._post(prompt, left))
+            status, body = self._post(prompt)
+            if status == 400 and self.offers_logprobs:
+                self.offers_logprobs = False
+                status, body = self._post(prompt)
+            return read_answer(number, status, body)
         except (OSError, HTTPException) as e:
             return Answer(prompt=number, text="", error=f"{type(e).__name__}: {e}")
 
-    def _post(self, prompt: str, timeout_s: float) -> tuple[int, bytes]:
+    def _post(self, prompt: str) -> tuple[int, bytes]:
         kind = HTTPSConnection if self.secure else HTTPConnection
-        connection = kind(self.host, self.port, timeout=timeout_s)
-        body = {
-            "model": self.model, "prompt": prompt, "max_tokens": self.max_tokens,
-            "temperature": 0, "logprobs": 1, "stream": False,
-        }  # fmt: skip
+        connection = kind(self.host, self.port, timeout=self._left())
+        body = {"model": self.model, "prompt": prompt, "max_tokens": self.max_tokens, "temperature": 0}
+        if self.offers_logprobs:
+            body["logprobs"] = 1
         try:
             connection.request("POST", self.path, json.dumps(body), {"Content-Type": "application/json"})
             response = connection.getresponse()
-            return response.status, response.read(MAX_ANSWER_BYTES)
+            return response.status, self._read(response)
         finally:
             connection.close()
+
+    def _read(self, response: HTTPResponse) -> bytes:
+        parts: list[bytes] = []
+        while (part := response.read1(65536)) and sum(map(len, parts)) < MAX_ANSWER_BYTES:
+            parts.append(part)
+            self._left()
+        return b"".join(parts)
+
+    def _left(self) -> float:
+        left = self.deadline - time.monotonic()
+        if left <= 0:
+            raise TimeoutError("no time was left")
+        return left
 
 
 def collect(

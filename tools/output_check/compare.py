@@ -1,9 +1,10 @@
 """The candidate's greedy answers against the baseline's, batch size by batch size.
 
 Greedy answers are not bit-stable across batch sizes or even runs: sums are ordered differently, and after the
-first differing token two right answers part. So the baseline is compared with itself too (its batch sizes with
-each other, and with a second launch where there is one), and only a candidate that agrees much less than that
-is called wrong: another kernel or number format moves the token where answers part, garbage parts at once.
+first differing token two right answers part. So the baseline is compared with itself too (its batch sizes
+with each other, and with a second launch where there is one), and only a candidate that agrees much less than
+that is called wrong: another kernel or number format moves the token where answers part, garbage parts at
+once.
 """
 
 from collections.abc import Sequence
