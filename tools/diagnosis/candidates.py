@@ -16,10 +16,13 @@ WRAPS = 30
 """Taken off an exception that was raised while another was handled: the inner one is the cause."""
 OUTLIVED = 60
 """Taken off a failure after which the server went on to its next stage."""
+HEADLINE = 10
+"""Taken off a message that a headline quotes: the exception's own line follows."""
 UNKNOWN_EXCEPTION = 40
 UNKNOWN_ERROR_LINE = 20
 HANDLED_TYPES = frozenset({"KeyError", "AttributeError", "Empty", "StopIteration", "FileNotFoundError"})
 """Types that programs raise and handle as a matter of course; as an inner link of a chain they name no cause."""
+_ARGUMENT = re.compile(r"(?:server_args\(?\)?|self|args)\.(?P<name>[a-z]+_[a-z_0-9]+)")
 _ERROR_WORDS = re.compile(
     r"(?i)\b(?:error|fatal|failed|failure|abort(?:ed|ing)?|assert(?:ion)?|cannot|can't|unable|panic|terminate called)\b"
 )
@@ -63,14 +66,24 @@ def _known(evidence: Evidence) -> Iterator[Candidate]:
 def _judge(hit: Hit, evidence: Evidence) -> Candidate:
     raised = evidence.raised_for(hit.line)
     groups = extract(hit.signature, hit.line, _continuation(hit.line, raised, evidence))
+    root = hit.line
+    if raised is not None and raised.asserted is not None and raised.line.no == root.no:
+        root = raised.asserted
+        groups = {**groups, **_flag_in(root.body)}
     candidate = Candidate(
-        hit.line, hit.signature.failure_class, hit.signature.weight, hit.signature, raised, groups, said_at=hit.line.no
+        root, hit.signature.failure_class, hit.signature.weight, hit.signature, raised, groups, said_at=hit.line.no
     )
     for refinement in hit.signature.refine:
         if evidence.holds(refinement.when, hit.line, groups):
             candidate = _refined(candidate, refinement, evidence)
             break
     return _weighed(candidate, evidence)
+
+
+def _flag_in(code: str) -> dict[str, str]:
+    """The flag whose attribute an assertion reads, as it is spelt on the command line."""
+    match = _ARGUMENT.search(code)
+    return {"asserted": match["name"].replace("_", "-")} if match else {}
 
 
 def _refined(candidate: Candidate, refinement: Refinement, evidence: Evidence) -> Candidate:
@@ -95,7 +108,8 @@ def _unknown(evidence: Evidence) -> Iterator[Candidate]:
     told = {hit.line.no for hit in evidence.hits if hit.signature.kind != "health"}
     for no, raised in evidence.raised.items():
         if no not in told:
-            yield _weighed(Candidate(raised.line, None, UNKNOWN_EXCEPTION, raised=raised, said_at=no), evidence)
+            line = raised.asserted or raised.line
+            yield _weighed(Candidate(line, None, UNKNOWN_EXCEPTION, raised=raised, said_at=no), evidence)
     repeated: dict[str, int] = {}
     for line in evidence.log.lines:
         if line.no in told or line.no in evidence.raised or not _calls_itself_error(line):
@@ -117,12 +131,21 @@ def _weighed(candidate: Candidate, evidence: Evidence) -> Candidate:
     survivable = signature is not None and signature.survivable
     if candidate.line.quiet and not (signature and signature.printed_quietly):
         score -= TOLD_QUIETLY
+    if raised is None and _quotes_exception(candidate.line, evidence):
+        score -= HEADLINE
     if raised is not None and raised.cause_no is not None and _inner_counts(raised, evidence):
         score -= WRAPS
     if signature is None and raised is not None and raised.type in HANDLED_TYPES and not raised.frames:
         score -= 5
     outlived = not survivable and _went_on_after(candidate.said_at, evidence)
     return replace(candidate, score=score - OUTLIVED * outlived, outlived=outlived)
+
+
+def _quotes_exception(line: Line, evidence: Evidence) -> bool:
+    """Whether the line repeats the message of an exception that the log prints in its own place."""
+    if any(hit.signature.headline for hit in evidence.by_line.get(line.no, ())):
+        return True
+    return any(len(one.message) >= 12 and one.message in line.body for one in evidence.raised.values())
 
 
 def _inner_counts(raised: Raised, evidence: Evidence) -> bool:

@@ -131,6 +131,8 @@ class Signature(Entry):
     """The failure is real although the server goes on (a request fails, an answer is wrong)."""
     printed_quietly: bool = False
     """The program prints it below the level ERROR although it is a cause."""
+    headline: bool = False
+    """A headline: the traceback that it quotes follows, and the line there is the one to show."""
     hides_line: bool = False
     """The line holds words of other messages that mean nothing here (a dump of settings, a skipped tactic)."""
     means: str

@@ -7,18 +7,25 @@ from functools import cached_property
 
 from moeagent.memory.records.diagnosis import Stage
 from moeagent.tools.diagnosis.catalogue import Catalogue, Mark, When, compiled
-from moeagent.tools.diagnosis.exceptions import Raised, find_exceptions
+from moeagent.tools.diagnosis.exceptions import Raised, find_exceptions, frame_lines
 from moeagent.tools.diagnosis.flags import flags_in_force
 from moeagent.tools.diagnosis.lines import Line, seconds
 from moeagent.tools.diagnosis.log import Log
 from moeagent.tools.diagnosis.matching import Hit, Matcher, number
 
 ENGINES = {
-    "sglang": re.compile(r"sglang|sgl_kernel|sgl-kernel|server_args=|Scheduler hit an exception|Load weight (?:begin|end)"),
+    "sglang": re.compile(
+        r"sglang|sgl_kernel|sgl-kernel|server_args=|Scheduler hit an exception|Load weight (?:begin|end)"
+        r"|(?:Prefill|Decode) batch[.,] #|max_total_num_tokens|^\[\d{4}[\d :.-]+(?: [A-Z]P\d+)+\]|self\.watchdog_timeout"
+    ),
     "vllm": re.compile(r"vllm|vLLM|EngineCore|api_server\.py"),
     "llamacpp": re.compile(r"llama_|llama-server|ggml_|GGML_|\bsrv  |slot (?:launch|release)|gguf"),
 }
 """Words that only one engine prints."""
+
+
+REPORTED_WITHIN = 200
+"""Lines in which an exception still reports a message that native code printed before it."""
 
 
 @dataclass(frozen=True)
@@ -33,9 +40,15 @@ class Evidence:
     @classmethod
     def gather(cls, log: Log, catalogue: Catalogue, engine: str | None, stage: Stage | None) -> "Evidence":
         """Match every line once. An engine that is not given is told by its words."""
-        named = engine_name(engine) if engine else detect_engine(log)
+        named = engine_name(engine) or detect_engine(log)
         matcher = Matcher(catalogue)
-        hits = [hit for line in log.lines for hit in matcher.match(line) if _fits(hit, named)]
+        frames = frame_lines(log)
+        hits = [
+            hit
+            for line in log.lines
+            for hit in matcher.match(line)
+            if _fits(hit, named) and not (hit.signature.kind == "cause" and line.no in frames)
+        ]
         return cls(log, named, hits, stage)
 
     @cached_property
@@ -94,8 +107,19 @@ class Evidence:
         raised = self.raised_for(line)
         if raised is not None and raised.frames:
             return raised.frames
-        below = [b.body for b in self.log.around(line.no, 0, 12) if b.no > line.no and b.body.startswith("  File ")]
-        return tuple(below)
+        if raised is None:
+            raised = next((one for one in self.raised.values() if one.asserted is line), None)
+            if raised is not None:
+                return raised.frames
+        below = tuple(b.body for b in self.log.around(line.no, 0, 24) if b.no > line.no and b.body.startswith("  File "))
+        return below or self._frames_reported_after(line)
+
+    def _frames_reported_after(self, line: Line) -> tuple[str, ...]:
+        """Frames of the exception that reports a message which was printed without any."""
+        if line.no in self.raised:
+            return ()
+        later = (one for no, one in self.raised.items() if line.no < no <= line.no + REPORTED_WITHIN)
+        return next((one.frames for one in later if one.frames), ())
 
     def seen(self, pattern: str) -> Line | None:
         """The first line that matches, hidden lines excepted."""
@@ -117,7 +141,7 @@ class Evidence:
             and (when.unseen is None or self.seen(when.unseen) is None)
             and (when.flag is None or self._flag(when.flag))
             and (when.noflag is None or not self._flag(when.noflag))
-            and all(_compares(numbers, *one) for one in when.compare)
+            and all(_compares({**self.flags, **numbers}, *one) for one in when.compare)
         )
 
     def _flag(self, wanted: str) -> bool:
@@ -139,10 +163,10 @@ class Evidence:
         return (progress[-1], end - start) if start is not None and end is not None and comparable else None
 
 
-def engine_name(name: str) -> str:
-    """The project's own spelling of an engine: sglang, vllm or llamacpp."""
-    plain = re.sub(r"[^a-z]", "", name.lower())
-    return "llamacpp" if plain.startswith("llama") else plain
+def engine_name(name: str | None) -> str:
+    """The project's own spelling of an engine (sglang, vllm, llamacpp); empty for one that has no knowledge here."""
+    plain = re.sub(r"[^a-z]", "", (name or "").lower())
+    return next((known for known in ENGINES if known in plain or (known == "llamacpp" and "llama" in plain)), "")
 
 
 def detect_engine(log: Log) -> str:

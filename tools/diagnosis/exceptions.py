@@ -2,17 +2,19 @@
 
 import re
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 from moeagent.tools.diagnosis.lines import Line
 from moeagent.tools.diagnosis.log import Log
 
 _EXCEPTION = re.compile(
-    r"(?P<type>(?:[A-Za-z_]\w*\.)*[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|OutOfResources|Failure|Graph"
-    r"|Unsupported|NotFound|Crash|Closed|Disconnected|TimedOut)|Exception|(?:[A-Za-z_]\w*\.)+exc\.[A-Z]\w*)"
+    r"(?P<type>(?:[A-Za-z_]\w*\.)*(?:[A-Z]\w*(?:Error|Exception|Exit|Interrupt|Timeout|Failure|Unsupported|NotFound"
+    r"|Crash|Closed|Disconnected|TimedOut)|OutOfResources|Exception)|(?:[A-Za-z_]\w*\.)+exc\.[A-Z]\w*)"
     r"(?:: ?(?P<message>.*))?$"
 )
 _REPR = re.compile(r"(?P<type>[A-Z]\w*(?:Error|Exception))\(['\"](?P<message>.*)['\"]\)")
+_FRAME = re.compile(r"\s+File \"[^\"]+\", line \d+")
+_CARETS = re.compile(r"\s+[~^]+\s*")
 _TRACEBACK = "Traceback (most recent call last)"
 _DIRECT = "The above exception was the direct cause of the following exception"
 _DURING = "During handling of the above exception, another exception occurred"
@@ -35,6 +37,8 @@ class Raised:
     """True for `raise ... from`: the author said that the earlier one is the cause."""
     continued: tuple[str, ...] = ()
     """Further lines of the message."""
+    asserted: Line | None = None
+    """The source line of a bare `assert`, which says more than the empty exception below it."""
 
 
 def find_exceptions(log: Log) -> list[Raised]:
@@ -54,6 +58,19 @@ def find_exceptions(log: Log) -> list[Raised]:
         if len(earlier) > 2 * _MAX_WALK:
             del earlier[:_MAX_WALK]
     return [_with_continuation(raised, log) for raised in found]
+
+
+def frame_lines(log: Log) -> frozenset[int]:
+    """Numbers of the lines that are stack frames or their source code: what they say is code, not a message."""
+    found: set[int] = set()
+    after_frame: dict[str, bool] = {}
+    for line, stream in zip(log.lines, assign_streams(log.lines), strict=True):
+        head = _FRAME.match(line.body) is not None
+        code = after_frame.get(stream, False) and line.body.startswith("  ") and not head
+        if head or code or _CARETS.fullmatch(line.body):
+            found.add(line.no)
+        after_frame[stream] = head
+    return frozenset(found)
 
 
 def assign_streams(lines: Sequence[Line]) -> list[str]:
@@ -85,7 +102,12 @@ def _raised(line: Line, match: re.Match[str], earlier: Sequence[Line], previous:
         else:
             break
     ordered = tuple(frame for frame in reversed(frames) if frame.strip() and _TRACEBACK not in frame)
-    return Raised(line, match["type"].rsplit(".", 1)[-1], match["message"] or "", ordered, cause_no, direct)
+    message = (match["message"] or "").strip()
+    bare = match["type"] == "AssertionError" and not message
+    asserted = next((above for above in reversed(earlier[-4:]) if above.body.strip().startswith("assert ")), None)
+    return Raised(
+        line, match["type"].rsplit(".", 1)[-1], message, ordered, cause_no, direct, asserted=asserted if bare else None
+    )
 
 
 def _with_continuation(raised: Raised, log: Log) -> Raised:
@@ -96,6 +118,4 @@ def _with_continuation(raised: Raised, log: Log) -> Raised:
         if line.stream != raised.line.stream or line.level != raised.line.level or _EXCEPTION.match(line.body):
             break
         rest.append(line.body)
-    return Raised(
-        raised.line, raised.type, raised.message, raised.frames, raised.cause_no, raised.direct, tuple(rest)
-    )
+    return replace(raised, continued=tuple(rest))

@@ -30,6 +30,10 @@ _PREFIXES = tuple(
         # torch C++: `[rank1]:[E623 09:21:42.118 ProcessGroupNCCL.cpp:690] [Rank 1] `, `[W ProcessGroup.cpp:1] `
         r"\[rank(?P<rank>\d+)\]:? ?",
         r"\[(?P<letter>[DIWEF])(?:\d{3,4} (?P<when>\d\d:\d\d:\d\d\.\d+))? [\w.]+:\d+\] ?",
+        # TensorRT-LLM: `[04/17/2026-20:11:02] [TRT-LLM] [E] `
+        r"\[\d\d/\d\d/\d{4}-(?P<when>\d\d:\d\d:\d\d)\] (?:\[TRT-LLM\] )?(?:\[RANK \d+\] )?(?:\[(?P<letter>[DIWEF])\] )?",
+        # NCCL: `node0:19:19 [0] NCCL INFO `, whose last words belong to the message
+        r"[\w.-]+:\d+:\d+ \[\d+\] (?=NCCL (?P<level>INFO|WARN))",
         # glog: `E0421 12:00:00.000000 123 file.cc:10] `
         r"(?P<letter>[DIWEF])\d{4} (?P<when>\d\d:\d\d:\d\d\.\d+)\s+\d+ [\w./-]+:\d+\] ?",
         # llama.cpp: `0.00.065.444 E ` (minutes.seconds.milliseconds.microseconds)

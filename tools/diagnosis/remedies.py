@@ -9,7 +9,7 @@ from moeagent.tools.diagnosis.catalogue import Catalogue, RemedyRule, Step, comp
 from moeagent.tools.diagnosis.evidence import Evidence
 from moeagent.tools.diagnosis.matching import number
 
-MOST = 6
+MOST = 8
 """Remedies in an answer: each is one attempt, and attempts are bounded."""
 _FIELD = re.compile(r"\{(\w+)\}")
 _UNSAFE = re.compile(r"[^\w.,:/+=@%~ -]")
@@ -21,15 +21,15 @@ MARGIN = 0.01
 def choose_remedies(
     candidate: Candidate, failure_class: str, catalogue: Catalogue, evidence: Evidence
 ) -> tuple[Remedy, ...]:
-    """The remedies whose conditions hold, without repeats of a target."""
+    """The remedies whose conditions hold, without repeats of a target and direction."""
     facts = {**{name: value for name, value in evidence.flags.items()}, **candidate.groups}
-    chosen: dict[str, Remedy] = {}
+    chosen: dict[tuple[str, str], Remedy] = {}
     for rule, source in _rules(candidate, failure_class, catalogue, evidence):
         if not evidence.holds(rule.when, candidate.line, candidate.groups):
             continue
         remedy = _filled(rule, source, facts, evidence.flags)
         if remedy is not None:
-            chosen.setdefault(remedy.target, remedy)
+            chosen.setdefault((remedy.target, remedy.direction), remedy)
     return tuple(chosen.values())[:MOST]
 
 

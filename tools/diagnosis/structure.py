@@ -25,7 +25,8 @@ def _texts(candidate: Candidate, evidence: Evidence) -> dict[str, tuple[str, ...
     frames = evidence.frames(candidate.line)[-2 * NEAREST_FRAMES :]
     if raised is None:
         return {"message": (candidate.line.body,), "frames": frames, "exception": ()}
-    return {"message": (raised.line.body, *raised.continued), "frames": frames, "exception": (raised.type,)}
+    asserted = (raised.asserted.body,) if raised.asserted else ()
+    return {"message": (raised.line.body, *asserted, *raised.continued), "frames": frames, "exception": (raised.type,)}
 
 
 def _points(clue: Clue, texts: dict[str, tuple[str, ...]]) -> bool:

@@ -32,10 +32,14 @@ def _suspects(
 ) -> Iterator[tuple[Line, str]]:
     for hit in evidence.hits:
         kind = hit.signature.kind
-        if kind == "symptom" or (kind == "benign" and _ALARMING.search(hit.line.body)):
+        if kind == "symptom" or (kind == "benign" and _alarms(hit.line)):
             yield hit.line, hit.signature.means
     for candidate in candidates:
         yield candidate.line, _reason(candidate, root)
+
+
+def _alarms(line: Line) -> bool:
+    return line.level in ("WARNING", "WARN", "ERROR", "CRITICAL") or _ALARMING.search(line.body) is not None
 
 
 def _reason(candidate: Candidate, root: Line | None) -> str:

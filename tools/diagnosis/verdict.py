@@ -4,6 +4,7 @@ from dataclasses import dataclass
 
 from moeagent.tools.diagnosis.evidence import Evidence
 from moeagent.tools.diagnosis.lines import Line
+from moeagent.tools.diagnosis.outputs import degenerate_answer
 
 STALL_S = 120.0
 """Seconds without progress, while stamps go on, that make a hang; loading prints several lines a minute."""
@@ -21,6 +22,9 @@ class Verdict:
 
 def judge_without_cause(evidence: Evidence, alive: bool | None, noise: list[int]) -> Verdict:
     """Healthy, hung or gone; `noise` holds the numbers of suspicious lines that were set aside."""
+    garbled = degenerate_answer(evidence.log)
+    if garbled is not None:
+        return Verdict("runtime.wrong_output", garbled, 0.7, "an answer only repeats one piece of text")
     ended = evidence.marks("ended")
     proof = health_line(evidence, noise)
     stall = _stalled(evidence)
@@ -39,8 +43,9 @@ def health_line(evidence: Evidence, noise: list[int]) -> Line | None:
     """The line that proves health: the ready line, or the last success after the last suspicious line."""
     ready, served = evidence.marks("ready"), evidence.marks("served")
     last_noise = max(noise, default=0)
-    if ready and ready[-1].no > last_noise:
-        return ready[-1]
+    clear = [line for line in ready if line.no > last_noise]
+    if clear:
+        return clear[0]
     if served:
         return served[-1]
     return ready[-1] if ready else None
@@ -59,8 +64,9 @@ def last_progress(evidence: Evidence) -> Line | None:
 def _stalled(evidence: Evidence) -> Line | None:
     served = evidence.marks("served")
     after = served[-1].no if served else 0
-    if [line for line in evidence.marks("stalled") if line.no > after]:
-        return last_progress(evidence)
+    reports = [line for line in evidence.marks("stalled") if line.no > after]
+    if reports:
+        return reports[0]
     gap = evidence.clock_gap
     return gap[0] if gap is not None and gap[1] >= STALL_S else None
 
