@@ -28,7 +28,9 @@ KbdInteractiveAuthentication no
 MaxSessions 64
 MaxStartups 100
 LogLevel ERROR
+SetEnv SHLVL=2
 """
+# SHLVL: bash reads the user's .bashrc, which may be slow, when it is the first shell of an SSH session.
 
 
 @dataclass

@@ -1,6 +1,5 @@
 """A machine over SSH: one connection, opened at the first call and again when it breaks."""
 
-import shlex
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager, suppress
@@ -152,7 +151,6 @@ class SshHost:
         """End a command that ran out of time. Its shell holds the group, so the number is still its own."""
         if group is None:
             return
-        target = shlex.quote(f"-{group}")
-        text = f"kill -TERM -- {target} && sleep 1; kill -KILL -- {target}"
+        text = 'kill -s TERM -- "-$1" && sleep 1 && kill -s KILL -- "-$1"'
         with suppress(HostError):
-            self.run(Command(("sh", "-c", text), repeatable=True), timeout_s=_STOP_S)
+            self.run(Command(("sh", "-c", text, "moeagent", str(group)), repeatable=True), timeout_s=_STOP_S)
