@@ -67,7 +67,7 @@ class LoadApi(Record):
     """How a load generator speaks to the engine."""
 
     api: str
-    """openai-completions, sglang-generate or llamacpp-completion."""
+    """openai-completions, openai-chat, sglang or llamacpp, as the load generator names them."""
     flush_path: str | None
     """POST here empties the prefix cache between rungs; None where the engine has no such endpoint."""
     info_path: str | None

@@ -93,7 +93,7 @@ def parse_p2p(text: str) -> tuple[tuple[int, int, str], ...]:
     """Pairs of GPUs (a < b) whose peer-to-peer read is not OK, with nvidia-smi's word for it."""
     lines = [line.split() for line in plain(text).splitlines() if line.strip().startswith("GPU")]
     header = lines[0] if lines and not _is_row(lines[0]) else []
-    broken = []
+    broken: list[tuple[int, int, str]] = []
     for words in lines[1 if header else 0 :]:
         row = int(words[0][3:])
         broken += [
@@ -112,6 +112,10 @@ def parse_links(text: str) -> frozenset[str]:
                 re.sub(r"\d+$", "", w) for w in words[1:] if re.fullmatch(r"NV\d+|PIX|PXB|PHB|NODE|SYS", w)
             }
     return frozenset(kinds)
+
+
+_NO_P2P = frozenset({"CNS", "GNS", "TNS", "NS", "DR", "U"})
+"""The legend of `nvidia-smi topo -p2p r`: chipset, GPU, topology or driver do not support it, or unknown."""
 
 
 def plain(text: str) -> str:
