@@ -127,6 +127,8 @@ class Signature(Entry):
     """How close to the cause: 90 hardware and host facts, 70 a message that names its cause, 50 a general error,
     30 time-outs and watchdogs, which mostly report somebody else's failure."""
     mark: Mark | None = None
+    frequent: bool = False
+    """Printed for every request or step: not worth finding in a huge log."""
     survivable: bool = False
     """The failure is real although the server goes on (a request fails, an answer is wrong)."""
     printed_quietly: bool = False

@@ -3,6 +3,7 @@
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from functools import lru_cache
 
 import re2
 
@@ -29,7 +30,7 @@ class Matcher:
 
     def __init__(self, catalogue: Catalogue) -> None:
         self.signatures: Sequence[Signature] = catalogue.signatures
-        self._set = pattern_set([signature.pattern for signature in self.signatures])
+        self._set = pattern_set(tuple(signature.pattern for signature in self.signatures))
 
     def match(self, line: Line) -> list[Hit]:
         """The hits on one line, in the catalogue's order; one that hides the line stands alone."""
@@ -40,7 +41,8 @@ class Matcher:
         return hiding[:1] or hits
 
 
-def pattern_set(patterns: Sequence[str]) -> "re2.Set":
+@lru_cache(maxsize=8)
+def pattern_set(patterns: tuple[str, ...]) -> "re2.Set":
     """One automaton over many patterns, unanchored."""
     options = re2.Options()
     options.log_errors = False

@@ -1,4 +1,4 @@
-"""From a source to a log: files, text and lines; UTF-16, gzip and binary noise; and what is no log at all."""
+"""From a source to a log: files, streams, text and lines; UTF-16, gzip, stray binary; and what is no log at all."""
 
 import codecs
 import gzip
@@ -9,8 +9,8 @@ from typing import IO
 
 from moeagent.memory.errors import InputError
 from moeagent.tools.diagnosis.catalogue import Catalogue
-from moeagent.tools.diagnosis.lines import parse_lines
 from moeagent.tools.diagnosis.log import Log
+from moeagent.tools.diagnosis.scanner import Scanner, feed_all
 
 BLOCK = 4 << 20
 """Bytes read at a time."""
@@ -23,47 +23,62 @@ _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\x0b\x0c\x1b\x08\x07")) + b"\x7f"
 def read_log(source: str | Path | Iterable[str], catalogue: Catalogue) -> Log:
     """Read a log's text, file or lines. Raises InputError with one clear message when it cannot be one."""
     if isinstance(source, Path):
-        name = str(source)
         with open_log(source) as stream:
-            texts = list(_lines(_text_blocks(stream, name)))
-    elif isinstance(source, str):
-        name, texts = "the text", source.split("\n")
-    else:
-        name, texts = "the lines", [line.rstrip("\n") for line in source]
-    if texts and not texts[-1]:
-        texts.pop()
-    if not any(text.strip() for text in texts):
-        raise InputError(f"{name} is empty: nothing was logged; check that the server's output is redirected to it")
-    return Log(list(parse_lines(enumerate(texts, 1))), len(texts))
+            return read_stream(stream, str(source), catalogue)
+    if isinstance(source, str):
+        return read_stream(io.BytesIO(source.encode("utf-8", "replace")), "the text", catalogue)
+    blocks = (line.rstrip("\n").encode("utf-8", "replace") + b"\n" for line in source)
+    return _not_empty(feed_all(Scanner(catalogue), blocks), "the lines")
+
+
+def read_stream(stream: IO[bytes], name: str, catalogue: Catalogue) -> Log:
+    """Read an open binary stream to its end; `name` is for the messages. Raises InputError."""
+    try:
+        log = feed_all(Scanner(catalogue), _utf8_blocks(stream, name))
+    except (OSError, EOFError, gzip.BadGzipFile) as exc:
+        raise InputError(f"cannot read {name}: {exc}; is the file complete?") from exc
+    return _not_empty(log, name)
 
 
 def open_log(path: Path) -> IO[bytes]:
     """Open a log file, rotated and compressed ones included. Raises InputError."""
+    if path.is_dir():
+        raise InputError(f"{path} is a directory; give the log file inside it")
     try:
-        if path.is_dir():
-            raise InputError(f"{path} is a directory; give the log file inside it")
         stream = path.open("rb")
-        magic = stream.read(2)
-        stream.seek(0) if stream.seekable() else None
     except OSError as exc:
         raise InputError(f"cannot read {path}: {(exc.strerror or str(exc)).lower()}") from exc
-    return io.BufferedReader(gzip.GzipFile(fileobj=stream)) if magic == b"\x1f\x8b" else stream
+    compressed = stream.seekable() and stream.read(2) == b"\x1f\x8b"
+    if stream.seekable():
+        stream.seek(0)
+    return io.BufferedReader(gzip.GzipFile(fileobj=stream)) if compressed else stream
 
 
-def _text_blocks(stream: IO[bytes], name: str) -> Iterator[str]:
-    sample = stream.read(_SAMPLE)
-    encoding = _encoding(sample)
-    if encoding == "utf-8" and _looks_binary(sample):
-        raise InputError(f"{name} is not a log: it holds binary data")
+def _not_empty(log: Log, name: str) -> Log:
+    if not any(line.text.strip() for line in log.lines):
+        raise InputError(f"{name} is empty: nothing was logged; check that the server's output is redirected to it")
+    return log
+
+
+def _utf8_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
+    block = stream.read(_SAMPLE)
+    encoding = sniff_encoding(block)
+    if encoding == "utf-8":
+        if _looks_binary(block):
+            raise InputError(f"{name} is not a log: it holds binary data")
+        while block:
+            yield block
+            block = stream.read(BLOCK)
+        return
     decoder = codecs.getincrementaldecoder(encoding)(errors="replace")
-    block = sample
     while block:
-        yield decoder.decode(block)
+        yield decoder.decode(block).encode("utf-8", "replace")
         block = stream.read(BLOCK)
-    yield decoder.decode(b"", final=True)
+    yield decoder.decode(b"", final=True).encode("utf-8", "replace")
 
 
-def _encoding(sample: bytes) -> str:
+def sniff_encoding(sample: bytes) -> str:
+    """The encoding of a log by its first bytes: UTF-16 by its mark or its zeros, otherwise UTF-8."""
     if sample.startswith((codecs.BOM_UTF16_LE, codecs.BOM_UTF16_BE)):
         return "utf-16"
     if sample.startswith(codecs.BOM_UTF8):
@@ -76,11 +91,3 @@ def _encoding(sample: bytes) -> str:
 
 def _looks_binary(sample: bytes) -> bool:
     return len(sample) - len(sample.translate(None, _CONTROL)) > _BINARY_SHARE * max(1, len(sample))
-
-
-def _lines(blocks: Iterable[str]) -> Iterator[str]:
-    rest = ""
-    for block in blocks:
-        *whole, rest = (rest + block).split("\n")
-        yield from whole
-    yield rest
