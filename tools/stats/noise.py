@@ -5,7 +5,7 @@ from collections.abc import Mapping, Sequence
 from typing import TYPE_CHECKING
 
 from moeagent.memory.records import Goal, Launch, Record
-from moeagent.tools.stats.score import goal_series, rung_series, rung_values
+from moeagent.tools.stats.score import goal_series, repeat_logs, rung_series
 
 if TYPE_CHECKING:
     import numpy as np
@@ -92,20 +92,14 @@ def _residual(groups: Sequence[Series]) -> tuple[float, float]:
     return float(((white - fitted) ** 2).sum()), float(len(y) - len(groups))
 
 
-def within_sd(goal: Goal, launches: Sequence[Launch]) -> float | None:
+def within_sd(goal: Goal, launches: Sequence[Launch], price_per_hour: float | None = None) -> float | None:
     """Standard deviation of the logarithm between repeats of a rung within a launch; None without repeats."""
     total, df = 0.0, 0
     for launch in launches:
-        for concurrency in {r.concurrency for r in launch.rungs}:
-            logs = [
-                math.log(value)
-                for rung in launch.rungs
-                if rung.concurrency == concurrency
-                for value in rung_values(goal, [rung]).values()
-            ]
-            mean = sum(logs) / len(logs) if logs else 0.0
+        for logs in repeat_logs(goal, launch.rungs, price_per_hour).values():
+            mean = sum(logs) / len(logs)
             total += sum((x - mean) ** 2 for x in logs)
-            df += max(0, len(logs) - 1)
+            df += len(logs) - 1
     return math.sqrt(total / df) if df else None
 
 
@@ -128,7 +122,9 @@ def noise_model(
     rungs = {
         c: noise_floor([rung_series(g, c) for g in own], [rung_series(g, c) for g in others]) for c in ladder
     }
-    return NoiseModel(goal=floor.model_copy(update={"within_sd": within_sd(goal, launches)}), rungs=rungs)
+    return NoiseModel(
+        goal=floor.model_copy(update={"within_sd": within_sd(goal, launches, price_per_hour)}), rungs=rungs
+    )
 
 
 def _by_config(launches: Sequence[Launch]) -> Mapping[str, list[Launch]]:

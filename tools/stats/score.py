@@ -14,10 +14,11 @@ throughput asks for more load.
 
 import math
 from collections.abc import Mapping, Sequence
-from statistics import fmean
 
 from moeagent.memory.records import Goal, Launch, Record, Rung
 from moeagent.tools.stats.metrics import broken
+
+_SPEED = Goal(name="max-throughput")
 
 
 class Score(Record):
@@ -57,24 +58,32 @@ def _cost_per_million(rung: Rung, price_per_hour: float | None) -> float | None:
     return rung.energy_j / (rung.output_tok_s * rung.duration_s) * 1e6
 
 
-def rung_values(goal: Goal, rungs: Sequence[Rung], price_per_hour: float | None = None) -> dict[int, float]:
-    """Measure by concurrency, of rungs that hold the constraints in every repeat within the launch.
+def repeat_logs(
+    goal: Goal, rungs: Sequence[Rung], price_per_hour: float | None = None
+) -> dict[int, list[float]]:
+    """Logarithms of the measure by concurrency, one per repeat within the launch.
 
-    Repeats of a concurrency are averaged (geometric mean); a repeat that fails takes its concurrency out.
+    A repeat that breaks a constraint or has no value takes its concurrency out.
     """
-    repeats: dict[int, list[float | None]] = {}
+    found: dict[int, list[float]] = {}
+    out = set()
     for rung in rungs:
         value = None if broken(rung, goal.constraints) else rung_value(goal, rung, price_per_hour)
-        repeats.setdefault(rung.concurrency, []).append(value)
-    return {
-        concurrency: math.exp(fmean(math.log(v) for v in values if v is not None))
-        for concurrency, values in repeats.items()
-        if None not in values
-    }
+        if value is None:
+            out.add(rung.concurrency)
+        else:
+            found.setdefault(rung.concurrency, []).append(math.log(value))
+    return {concurrency: logs for concurrency, logs in found.items() if concurrency not in out}
+
+
+def rung_logs(goal: Goal, rungs: Sequence[Rung], price_per_hour: float | None = None) -> dict[int, float]:
+    """Mean logarithm of the measure by concurrency, over the repeats within the launch."""
+    repeats = repeat_logs(goal, rungs, price_per_hour)
+    return {concurrency: sum(logs) / len(logs) for concurrency, logs in repeats.items()}
 
 
 def best_rung(goal: Goal, values: Mapping[int, float]) -> int | None:
-    """The concurrency with the best value; None when there is none."""
+    """The concurrency with the best value (or logarithm of it); None when there is none."""
     if not values:
         return None
     choose = max if goal.higher_is_better else min
@@ -83,11 +92,12 @@ def best_rung(goal: Goal, values: Mapping[int, float]) -> int | None:
 
 def score(goal: Goal, rungs: Sequence[Rung], *, price_per_hour: float | None = None) -> Score | None:
     """The launch's score; None (no value, never 0) when no rung holds the constraints."""
-    values = rung_values(goal, rungs, price_per_hour)
-    concurrency = best_rung(goal, values)
+    logs = rung_logs(goal, rungs, price_per_hour)
+    concurrency = best_rung(goal, logs)
     if concurrency is None:
         return None
-    return Score(value=values[concurrency], concurrency=concurrency, higher_is_better=goal.higher_is_better)
+    value = math.exp(logs[concurrency])
+    return Score(value=value, concurrency=concurrency, higher_is_better=goal.higher_is_better)
 
 
 def goal_series(
@@ -99,17 +109,17 @@ def goal_series(
     counts only if it held in every launch that reached it or died before it (a candidate); otherwise in more
     than half of them (an incumbent, whose one bad launch must not make the others look better).
     """
-    tables = [rung_values(goal, launch.rungs, price_per_hour) for launch in launches]
+    tables = [rung_logs(goal, launch.rungs, price_per_hour) for launch in launches]
     seen: dict[int, list[float]] = {}
     for table in tables:
-        for concurrency, value in table.items():
-            seen.setdefault(concurrency, []).append(math.log(value))
+        for concurrency, log in table.items():
+            seen.setdefault(concurrency, []).append(log)
     least = len(launches) if strict else len(launches) // 2 + 1
-    levels = {c: math.exp(fmean(logs)) for c, logs in seen.items() if len(logs) >= least}
+    levels = {c: sum(logs) / len(logs) for c, logs in seen.items() if len(logs) >= least}
     rung = best_rung(goal, levels)
     sign = 1 if goal.higher_is_better else -1
     series = [
-        (position(launch), sign * math.log(table[rung]))
+        (position(launch), sign * table[rung])
         for launch, table in zip(launches, tables, strict=True)
         if rung is not None and rung in table
     ]
@@ -118,12 +128,11 @@ def goal_series(
 
 def rung_series(launches: Sequence[Launch], concurrency: int) -> list[tuple[int, float]]:
     """(position, log output tok/s) of each launch that measured this concurrency, constraints aside."""
-    goal = Goal(name="max-throughput")
     series = []
     for launch in launches:
-        values = rung_values(goal, [r for r in launch.rungs if r.concurrency == concurrency])
-        if concurrency in values:
-            series.append((position(launch), math.log(values[concurrency])))
+        logs = rung_logs(_SPEED, [r for r in launch.rungs if r.concurrency == concurrency])
+        if concurrency in logs:
+            series.append((position(launch), logs[concurrency]))
     return series
 
 
