@@ -4,7 +4,6 @@
 from earlier launches on the host. Unknown machines and models are answers, not errors.
 """
 
-from moeagent.tools.predict.bound import BoundPredictor
 from moeagent.tools.predict.calibration import Calibration
 from moeagent.tools.predict.effects import effects
 from moeagent.tools.predict.learn import calibrate
@@ -22,7 +21,7 @@ from moeagent.tools.predict.records import (
 from moeagent.tools.predict.risk import risk, risk_of
 
 __all__ = [
-    "BoundPredictor", "Calibration", "Machine", "MemoryTable", "ModelShape", "Prediction", "RungPrediction",
+    "Calibration", "Machine", "MemoryTable", "ModelShape", "Prediction", "RungPrediction",
     "Unknown", "calibrate", "effects", "machine_from_facts", "machine_from_name", "model_from_config",
     "model_from_facts", "predict", "risk", "risk_of",
 ]  # fmt: skip

@@ -4,7 +4,7 @@ import math
 
 from moeagent.memory.records import PredictedEffect, ServerConfig, Workload
 from moeagent.tools.predict import tables
-from moeagent.tools.predict.calibration import Calibration
+from moeagent.tools.predict.calibration import Calibration, layout_key
 from moeagent.tools.predict.predictor import predict
 from moeagent.tools.predict.published import published
 from moeagent.tools.predict.records import Estimate, Machine, ModelShape, Unknown
@@ -13,6 +13,8 @@ from moeagent.tools.predict.settings import read_settings
 _FLOOR = 0.01
 _UNMODELLED = 0.05
 _SHARE = 0.5
+_LAYOUT = 0.08
+_SPECULATION = 0.1
 
 
 def effects(
@@ -74,5 +76,7 @@ def _change_doubt(parent: ServerConfig, child: ServerConfig) -> float:
     without_prior = {name for name in new if not any(p.flag == name for p in tables.priors())}
     env = parent.env != child.env and before.fabric_variant == after.fabric_variant
     parts = [_UNMODELLED if without_prior else 0, _UNMODELLED if env else 0]
+    parts.append(_LAYOUT if layout_key(before) != layout_key(after) else 0)
+    parts.append(_SPECULATION if before.spec_algorithm != after.spec_algorithm else 0)
     parts.append(2 * _UNMODELLED if parent.install != child.install else 0)
     return math.hypot(*parts)

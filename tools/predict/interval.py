@@ -3,8 +3,8 @@
 import math
 
 from moeagent.tools.predict import tables
+from moeagent.tools.predict.batch import Setting
 from moeagent.tools.predict.calibration import Calibration, factor_at
-from moeagent.tools.predict.forward import Setting
 from moeagent.tools.predict.records import Estimate, RungPrediction
 from moeagent.tools.predict.serving import Served
 

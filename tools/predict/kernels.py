@@ -64,6 +64,13 @@ def busiest_experts(experts: int, top_k: int, tokens: float, ep: int) -> float:
     return float(min(mean + tables.constant("expert_spread") * spread, local))
 
 
+def ridge_rows(spec: GpuSpec, format_name: str) -> float:
+    """Rows per weight matrix above which a GEMM is bound by compute and no longer by reading the weights."""
+    weight = tables.weight_formats()[format_name]
+    rate = spec.tflops.get(weight.rate, spec.tflops["bfloat16"])
+    return rate * weight.bytes_per_param / (2 * spec.bandwidth_tb_s)
+
+
 def _gemm_line(spec: GpuSpec, dtypes: tuple[str, ...]) -> GemmLine:
     known = tables.gemm_lines()
     found = (known[key] for d in (*dtypes, "bfloat16") if (key := (spec.kernels, d)) in known)

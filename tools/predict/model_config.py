@@ -30,8 +30,11 @@ _MTP = ("num_nextn_predict_layers", "mtp_num_hidden_layers", "num_mtp_modules")
 
 
 def model_from_facts(facts: ModelFacts) -> ModelShape | Unknown:
-    """The shape of a model read from a host. See model_from_config."""
-    shape = model_from_config(facts.config, name=facts.path)
+    """The shape of a model read from a host, GGUF headers included. See model_from_config."""
+    config = facts.config
+    if facts.architecture and not config.get("architectures"):
+        config = config | {"architectures": [facts.architecture]}
+    shape = model_from_config(config, name=facts.path)
     if isinstance(shape, Unknown) or facts.size_gib is None:
         return shape
     return shape.model_copy(update={"file_gib": facts.size_gib})

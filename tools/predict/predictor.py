@@ -1,12 +1,14 @@
 """The predictor's face: one configuration in; memory, speed, limits and problems out."""
 
+from collections.abc import Callable
+
 from moeagent.memory.records import ServerConfig, Workload
 from moeagent.tools.predict import cpu, tables
+from moeagent.tools.predict.batch import Setting
 from moeagent.tools.predict.calibration import Calibration
 from moeagent.tools.predict.collectives import fabric_in_use
 from moeagent.tools.predict.engine_rules import Defaults, defaults
 from moeagent.tools.predict.feasibility import impossible
-from moeagent.tools.predict.forward import Setting
 from moeagent.tools.predict.interval import estimates
 from moeagent.tools.predict.memory import memory_table
 from moeagent.tools.predict.published import published_factor
@@ -16,8 +18,11 @@ from moeagent.tools.predict.records import (
     Prediction,
     Unknown,
 )
-from moeagent.tools.predict.serving import prefill_ms, serve
+from moeagent.tools.predict.serving import serve
 from moeagent.tools.predict.settings import EngineSettings, read_settings
+from moeagent.tools.predict.step_times import LineTimes, StepTimes
+
+TimesOf = Callable[[Setting, Defaults, Workload], StepTimes]
 
 
 def predict(
@@ -26,16 +31,22 @@ def predict(
     model: ModelShape | Unknown,
     workload: Workload,
     calibration: Calibration | None = None,
+    *,
+    times_of: TimesOf = LineTimes,
 ) -> Prediction:
     """What is expected of a configuration; what cannot be predicted is said in `problems`, never raised.
 
-    Raises InputError only for a configuration that is itself malformed, such as an unknown engine.
+    times_of makes the source of step times, which the answer names. Raises InputError only for a
+    configuration that is itself malformed, such as an unknown engine.
     """
     settings = read_settings(config)
     unknown = tuple(str(part) for part in (machine, model) if isinstance(part, Unknown))
     if isinstance(machine, Unknown) or isinstance(model, Unknown):
         return Prediction(problems=unknown)
     notes = (*machine.notes, *model.notes, *_flag_notes(settings))
+    if settings.engine == "llamacpp" and machine.gpu_name is not None and settings.gpu_layers != 0:
+        why = "llama.cpp on GPUs has no model here; with -ngl 0 it is predicted on the CPU cores"
+        return Prediction(problems=(f"memory and speed cannot be predicted: {why}",), notes=notes)
     if machine.gpu_name is None or settings.engine == "llamacpp":
         return cpu.predict_cpu(settings, machine, model, workload, calibration, notes)
     problems = impossible(settings, machine, model)
@@ -49,17 +60,17 @@ def predict(
         return Prediction(memory=memory, problems=problems, notes=notes)
     chosen = defaults(settings, model, machine.memory_mib)
     at = speed_setting(machine, model, settings, chosen)
-    served = (serve(at, memory, chosen, workload, concurrency) for concurrency in workload.ladder)
+    times = times_of(at, chosen, workload)
+    served = (serve(at, times, memory, workload, concurrency) for concurrency in workload.ladder)
     factors = {c: published_factor(config, machine, c) for c in workload.ladder}
     known = calibration or Calibration()
     rungs = tuple(estimates(at, one, known, factor=factors[one.concurrency]) for one in served)
-    alone = prefill_ms(at, chosen, workload, prompts=1)
     return Prediction(
         memory=memory,
         rungs=rungs,
-        prefill_tok_s=workload.input_len / alone * 1e3,
+        prefill_tok_s=workload.input_len / times.prefill_ms(1) * 1e3,
         notes=notes,
-        sources=_sources(at, calibration),
+        sources=_sources(at, times, calibration),
     )
 
 
@@ -80,9 +91,9 @@ def _flag_notes(settings: EngineSettings) -> tuple[str, ...]:
     return tuple(notes)
 
 
-def _sources(at: Setting, calibration: Calibration | None) -> tuple[str, ...]:
+def _sources(at: Setting, times: StepTimes, calibration: Calibration | None) -> tuple[str, ...]:
     gpu = f"GPU: {at.spec.name}, {at.spec.source}"
-    kernels = f"kernels: lines fitted to aiconfigurator-core 0.12.0 tables of {at.spec.kernels}"
+    kernels = f"kernels: {times.source}, aiconfigurator-core 0.12.0, {at.spec.kernels}"
     fabric = f"collectives: {at.fabric.name}, {at.fabric.source}"
     rule = tables.engine_map(at.settings.engine)
     memory = f"memory rule: {rule.memory.source}" if rule else ""

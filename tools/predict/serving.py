@@ -2,10 +2,10 @@
 
 from moeagent.memory.records import Record, Workload
 from moeagent.tools.predict import tables
-from moeagent.tools.predict.engine_rules import Defaults
-from moeagent.tools.predict.forward import Batch, Setting, forward_us
+from moeagent.tools.predict.batch import Setting
+from moeagent.tools.predict.gemm_time import compute_bound
 from moeagent.tools.predict.records import Limit, MemoryTable
-from moeagent.tools.predict.speculation import accepted_tokens, draft_us
+from moeagent.tools.predict.step_times import StepTimes
 
 _MS = 1e3
 _BOUND_SHARE = 0.35
@@ -24,22 +24,24 @@ class Served(Record):
     terms_ms: dict[str, float]
 
 
-def serve(
-    at: Setting, memory: MemoryTable | None, chosen: Defaults, workload: Workload, concurrency: int
-) -> Served:
+def serve(at: Setting, times: StepTimes, memory: MemoryTable, workload: Workload, concurrency: int) -> Served:
     """Steady state at one concurrency, over all replicas of the server."""
     replicas = at.settings.replicas
     clients = max(concurrency / replicas, 1)
     running, cap_why = _running(at, memory, workload, clients)
-    step, terms = decode_step_ms(at, running, workload)
-    prompt = prefill_ms(at, chosen, workload, prompts=1)
+    terms = times.decode_ms(running)
+    step, prompt = sum(terms.values()), times.prefill_ms(1)
     stall = max(running - 1, 0) * _stall_ms(at, prompt, step) / workload.output_len
     tpot = step + stall
-    ttft = _ttft_ms(at, chosen, workload, clients, running, prompt, step, tpot)
+    ttft = (
+        _ttft_ms(times, workload, clients, running, tpot)
+        + tables.constant(f"first_token_ms_{at.settings.engine}")
+        + step
+    )
     per_request = ttft + (workload.output_len - 1) * tpot
     waiting = max(clients - running, 0) / running * per_request
     rate = running * workload.output_len / per_request * _MS * replicas
-    limit, why = _limit(at, terms, stall, tpot, cap_why)
+    limit, why = _limit(at, running, terms, stall / tpot, cap_why)
     return Served(
         concurrency=concurrency,
         running=round(running * replicas),
@@ -52,22 +54,6 @@ def serve(
     )
 
 
-def decode_step_ms(at: Setting, running: float, workload: Workload) -> tuple[float, dict[str, float]]:
-    """Milliseconds per output token of one sequence, and the terms that it is the sum of."""
-    settings = at.settings
-    context = workload.input_len + workload.output_len / 2
-    sequences = max(running / settings.attention_dp / settings.pp, 1)
-    batch = Batch(sequences=sequences, tokens_each=settings.draft_tokens, context=context)
-    terms = forward_us(at, batch)
-    if settings.spec_algorithm is not None:
-        terms["draft"] = draft_us(at, batch)
-    tokens = accepted_tokens(settings)
-    if settings.pp > 1 and running > 1:
-        tokens *= tables.constant("pipeline_efficiency")
-    scaled = {name: us / tokens / _MS for name, us in terms.items() if us}
-    return sum(scaled.values()), scaled
-
-
 def _stall_ms(at: Setting, prompt: float, step: float) -> float:
     """What one prompt costs those who decode: SGLang pauses them, vLLM takes them along in the forward."""
     if at.settings.engine != "vllm":
@@ -75,31 +61,8 @@ def _stall_ms(at: Setting, prompt: float, step: float) -> float:
     return max(prompt - step, tables.constant("mixed_prefill_least") * prompt)
 
 
-def prefill_ms(at: Setting, chosen: Defaults, workload: Workload, *, prompts: float) -> float:
-    """Milliseconds to prefill so many prompts together, in chunks."""
-    total = prompts * workload.input_len
-    whole, rest = divmod(total, chosen.chunk)
-    dp = at.settings.attention_dp
-    time = 0.0
-    for index in range(int(whole)):
-        time += _chunk_us(at, chosen.chunk / dp, min(workload.input_len, (index + 1) * chosen.chunk))
-    if rest:
-        time += _chunk_us(at, rest / dp, workload.input_len)
-    return time / _MS
-
-
-def _chunk_us(at: Setting, tokens: float, context: float) -> float:
-    sequences = max(tokens / context, 1.0)
-    batch = Batch(sequences=sequences, tokens_each=tokens / sequences, context=context, prefill=True)
-    return sum(forward_us(at, batch).values())
-
-
-def _running(
-    at: Setting, memory: MemoryTable | None, workload: Workload, clients: float
-) -> tuple[float, str]:
+def _running(at: Setting, memory: MemoryTable, workload: Workload, clients: float) -> tuple[float, str]:
     """Requests that decode at once, and the cap that holds them there."""
-    if memory is None:
-        return clients, ""
     held = workload.input_len + tables.constant("pool_output_share") * workload.output_len
     by_pool = max(memory.kv_tokens * at.settings.attention_dp / held, 1)
     by_flag = memory.max_running * (at.settings.attention_dp if at.settings.engine == "vllm" else 1)
@@ -110,34 +73,27 @@ def _running(
     return float(by_flag), f"batch cap: {by_flag} requests may run"
 
 
-def _ttft_ms(
-    at: Setting,
-    chosen: Defaults,
-    workload: Workload,
-    clients: float,
-    running: float,
-    prompt: float,
-    step: float,
-    tpot: float,
-) -> float:
-    """Own prefill, one step, the wait for a prefill under way, and the burst at the start of the run."""
+def _ttft_ms(times: StepTimes, workload: Workload, clients: float, running: float, tpot: float) -> float:
+    """Own prefill, the wait for a prefill under way, and the burst at the start of the run."""
+    prompt = times.prefill_ms(1)
     busy = min((running * prompt) / (workload.output_len * tpot), 0.9)
     wait = busy / (1 - busy) * prompt / 2
-    burst = prefill_ms(at, chosen, workload, prompts=min(clients, running)) / 2
+    burst = times.prefill_ms(min(clients, running)) / 2
     first_share = min(clients / workload.prompts(round(clients)), 1.0)
-    fixed = tables.constant(f"first_token_ms_{at.settings.engine}")
-    return fixed + prompt + step + wait + first_share * max(burst - prompt, 0.0)
+    return prompt + wait + first_share * max(burst - prompt, 0.0)
 
 
-def _limit(at: Setting, terms: dict[str, float], stall: float, tpot: float, cap: str) -> tuple[Limit, str]:
+def _limit(
+    at: Setting, running: float, terms: dict[str, float], stalled: float, cap: str
+) -> tuple[Limit, str]:
     """The largest lever on this rung, in the order in which an engineer would look."""
     if cap:
         name: Limit = "kv capacity" if cap.startswith("kv") else "batch cap"
         return name, cap
-    if stall > _BOUND_SHARE * tpot:
+    if stalled > _BOUND_SHARE:
         return (
             "prefill interference",
-            f"other requests' prefills take {stall / tpot:.0%} of each token's time",
+            f"other requests' prefills take {stalled:.0%} of each token's time",
         )
     groups: dict[Limit, float] = {
         "communication": terms.get("communication", 0),
@@ -148,4 +104,6 @@ def _limit(at: Setting, terms: dict[str, float], stall: float, tpot: float, cap:
         ),
     }
     name = max(groups, key=lambda key: groups[key])
+    if name == "memory bandwidth" and compute_bound(at, running):
+        return "compute", "compute: more rows per weight matrix than the ridge point"
     return name, f"{name}: {groups[name] / max(sum(terms.values()), 1e-9):.0%} of a decode step"

@@ -1,7 +1,8 @@
 """Speculative decoding: tokens per verification, and what the draft costs."""
 
 from moeagent.tools.predict import tables
-from moeagent.tools.predict.forward import Batch, Setting, forward_us
+from moeagent.tools.predict.batch import Batch, Setting
+from moeagent.tools.predict.forward import forward_us
 from moeagent.tools.predict.settings import EngineSettings
 
 _LOOKUP = ("NGRAM", "SUFFIX")

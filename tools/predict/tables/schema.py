@@ -250,6 +250,8 @@ class TileRules(Record):
     """How the shared memory of a CUTLASS tile adds up, and which tiles are offered as (M, N, K)."""
 
     source: str
+    sm: str
+    """Prefix of the compute capability that the arithmetic holds for."""
     pipeline_bytes: PositiveInt
     epilogue_small_bytes: PositiveInt
     epilogue_large_bytes: PositiveInt

@@ -1,0 +1,113 @@
+"""A prediction in a terminal. Text of models and hosts is printed with markup off."""
+
+from rich import box
+from rich.console import Console
+from rich.table import Table
+from rich.text import Text
+
+from moeagent.tools.predict.comparison import Candidate, Comparison
+from moeagent.tools.predict.records import Estimate, MemoryTable, Prediction
+
+_VERDICTS = {"fits": "fits", "tight": "tight", "does_not_fit": "does not fit"}
+
+
+def show(answer: Comparison) -> None:
+    """Print the whole answer."""
+    console = Console(highlight=False)
+    _say(console, f"Machine  {answer.machine}")
+    _say(console, f"Model    {answer.model}")
+    load = answer.workload
+    _say(console, f"Load     {load.input_len} tokens in, {load.output_len} out, closed loop")
+    _candidate(console, answer.first)
+    if answer.second is not None:
+        _candidate(console, answer.second)
+        _effects(console, answer)
+    for tile in answer.tiles:
+        _say(
+            console, f"Tile {tile.dtype} {tile.m}x{tile.n}x{tile.k}: {tile.verdict} ({tile.needed_bytes:,} B)"
+        )
+    for line in answer.triton:
+        _say(console, line)
+
+
+def _candidate(console: Console, candidate: Candidate) -> None:
+    config = candidate.config
+    words = [f"{k}={v}" for k, v in config.env.items()]
+    words += [name if value is True else f"{name} {value}" for name, value in config.flags.items()]
+    _say(console, "")
+    _say(console, f"{config.engine} {' '.join(words)}")
+    prediction = candidate.prediction
+    if prediction.memory is not None:
+        _memory(console, prediction.memory)
+    for problem in prediction.problems:
+        _say(console, f"Problem: {problem}")
+    if prediction.rungs:
+        _speed(console, prediction, candidate.looked_up)
+    _say(console, f"Risk of death: {candidate.risk:.0%} ({candidate.risk_why})")
+    if candidate.not_looked_up:
+        _say(console, f"No look-up in measured kernels: {candidate.not_looked_up}")
+    for note in prediction.notes:
+        _say(console, f"Note: {note}")
+    for source in prediction.sources:
+        _say(console, f"Source: {source}")
+
+
+def _memory(console: Console, memory: MemoryTable) -> None:
+    grid = _grid("Memory of one GPU, GiB")
+    grid.add_column("part")
+    grid.add_column("GiB", justify="right")
+    grid.add_column("note")
+    for line in memory.lines:
+        grid.add_row(Text(line.name), f"{line.gib:.2f}", Text(line.note))
+    console.print(grid)
+    _say(
+        console, f"Card {memory.total_gib:.2f} GiB, fraction {memory.fraction:.4f} ({memory.fraction_source})"
+    )
+    _say(console, f"Verdict: {_VERDICTS[memory.verdict]}. {memory.why}")
+
+
+def _speed(console: Console, prediction: Prediction, looked_up: Prediction | None) -> None:
+    grid = _grid("Speed (expected range)")
+    names = ["clients", "running", "output tok/s", "TTFT ms", "TPOT ms"]
+    for name in [*names, "look-up tok/s"] if looked_up else names:
+        grid.add_column(name, justify="right", no_wrap=True)
+    for rung in prediction.rungs:
+        cells = [str(rung.concurrency), str(rung.running), _range(rung.output_tok_s)]
+        cells += [_range(rung.ttft_ms), _range(rung.tpot_ms)]
+        other = looked_up.rung(rung.concurrency) if looked_up else None
+        grid.add_row(*cells, *([f"{other.output_tok_s.value:,.0f}"] if other else []))
+    console.print(grid)
+    for rung in prediction.rungs:
+        _say(console, f"Limit at {rung.concurrency}: {rung.why}")
+    if prediction.prefill_tok_s is not None:
+        _say(console, f"Prefill of one prompt: {prediction.prefill_tok_s:,.0f} tok/s")
+    for source in looked_up.sources if looked_up else ():
+        if source.startswith("kernels"):
+            _say(console, f"Look-up: {source}")
+
+
+def _grid(title: str) -> Table:
+    return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
+
+
+def _range(estimate: Estimate) -> str:
+    digits = 0 if estimate.value >= 100 else 1
+    return f"{estimate.value:,.{digits}f} ({estimate.low:,.{digits}f}-{estimate.high:,.{digits}f})"
+
+
+def _effects(console: Console, answer: Comparison) -> None:
+    _say(console, "")
+    if not answer.effects:
+        _say(console, "The effect of the change cannot be told.")
+        return
+    grid = _grid("Effect of the change on output tok/s")
+    for name in ("clients", "effect", "low", "high"):
+        grid.add_column(name, justify="right")
+    for effect in answer.effects:
+        cells = (f"{effect.effect:+.1%}", f"{effect.low:+.1%}", f"{effect.high:+.1%}")
+        grid.add_row(str(effect.concurrency), *cells)
+    console.print(grid)
+
+
+def _say(console: Console, line: str) -> None:
+    console.print(line, markup=False, soft_wrap=True)
