@@ -109,7 +109,7 @@ def _slots(world: World, settings: Settings, tokens: int) -> int:
     context = int(settings.args["context_length"] or world.model.context)
     slots = min(max(tokens // context * 512, MIN_SLOTS), MAX_SLOTS)
     wanted = settings.args["max_running_requests"]
-    groups = settings.attention_groups
+    groups = settings.groups
     return max(min(wanted // groups if wanted else tokens // 2, slots), 1)
 
 

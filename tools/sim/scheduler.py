@@ -66,7 +66,7 @@ class Scheduler:
     def __init__(self, instance: Instance, rng: random.Random) -> None:
         self._instance, self._rng = instance, rng
         settings, plan, hidden = instance.settings, instance.plan, instance.world.hidden
-        groups = settings.attention_groups
+        groups = settings.groups
         self._groups = groups
         self._pool = plan.kv_tokens * groups
         self._max_running = plan.max_running * groups

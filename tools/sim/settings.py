@@ -50,7 +50,17 @@ class Settings:
     @property
     def ranks(self) -> int:
         """GPUs in use."""
-        return self.tp * int(self.args["pp_size"])
+        return self.tp * int(self.args["pp_size"]) * self.replicas
+
+    @property
+    def replicas(self) -> int:
+        """Whole copies of the model side by side: --dp-size without DP attention."""
+        return 1 if self.args["enable_dp_attention"] else int(self.args["dp_size"])
+
+    @property
+    def groups(self) -> int:
+        """Parts that the running batch is split into, each with a pool of its own."""
+        return self.attention_groups * self.replicas
 
     @property
     def expert_parallel(self) -> bool:
@@ -171,7 +181,10 @@ def _refusal(args: Mapping[str, Any], world: World, draft_given: bool) -> Refusa
         return Refusal("args", "a2a-runner-args", args)
     if model.heads % tp or (model.experts and model.expert_inter % tp):
         return Refusal("load", "divisible-args", {**args, "heads": model.heads})
-    if tp * args["pp_size"] > world.machine.count:
+    copies = 1 if args["enable_dp_attention"] else args["dp_size"]
+    if args["enable_dp_attention"] and tp % args["dp_size"]:
+        return Refusal("args", "dp-args", args)
+    if tp * args["pp_size"] * copies > world.machine.count:
         return Refusal("dist", "gpu-count", args)
     if args["chunked_prefill_size"] > 0 and args["chunked_prefill_size"] % (args["page_size"] or 1):
         return Refusal("args", "chunk-args", args)

@@ -5,6 +5,7 @@ message size); what makes a world hard to predict is hidden: skew, launch overhe
 throttling, and factors of back ends that no formula gives.
 """
 
+import math
 from functools import cached_property
 
 from moeagent.tools.sim.settings import Settings
@@ -32,13 +33,15 @@ class Speed:
 
     def decode_step(self, batch: int, context: float) -> float:
         """One decode step of a running batch whose requests hold `context` tokens on average."""
-        micro = max(batch / self._stages / self._settings.attention_groups, 1.0)
+        micro = max(batch / self._stages / self._settings.groups, 1.0)
         tokens = micro * self._settings.draft_tokens
         device = self._forward(tokens) + self._attention(micro, context)
         if self._settings.speculative:
             device += (self._model.draft_us + self._hidden.verify_extra_us) * US * (1.0 + micro / 128.0)
         device = self._launched(device, batch)
         device *= 1.0 + self._hidden.throttle * min(tokens / THROTTLE_BATCH, 1.0)
+        if self._settings.attention_groups > 1:
+            device *= self._hidden.dp_attention
         if self._stages > 1:
             device *= self._stages * self._hidden.pipeline_bubble
         return self._with_host(device * self._factor, batch)
@@ -53,13 +56,14 @@ class Speed:
 
     def prefill(self, tokens: int) -> float:
         """One prefill pass over this many new tokens."""
-        flops = self._model.active_flops * tokens / self._settings.ranks
+        share = tokens / self._settings.replicas
+        flops = self._model.active_flops * share * self._settings.replicas / self._settings.ranks
         compute = flops / (self._tensor_rate() * PREFILL_EFFICIENCY)
         weights = self._resident_bytes() / self._bandwidth()
-        wire = self._collectives(float(tokens), captured=False)
+        wire = self._collectives(share, captured=False)
         base = self._model.layers / self._stages * self._hidden.misc_us * 3.0 * US
         time = max(compute * self._runner_factor() ** 0.5, weights) + wire + base
-        return float(time * self._factor)
+        return float(time * self._factor * self._chunk_factor())
 
     # parts of a forward pass
 
@@ -102,7 +106,7 @@ class Speed:
         settings, model = self._settings, self._model
         attention_tp = max(settings.tp // settings.attention_groups, 1)
         cached = model.kv_bytes(attention_tp, settings.kv_width) / self._stages * batch * context
-        narrow = 1.25 if settings.kv_width < 2.0 and model.kv_auto == "bfloat16" else 1.0
+        narrow = self._hidden.narrow_cache if settings.kv_width < 2.0 and model.kv_auto == "bfloat16" else 1.0
         factor = self._hidden.attention.get(str(settings.args["attention_backend"]), 1.0)
         speculative = 1.0 + 0.15 * (settings.draft_tokens - 1)
         fixed = model.layers / self._stages * 6.0 * US
@@ -197,6 +201,11 @@ class Speed:
     def _gemm_factor(self) -> float:
         backend = str(self._settings.args["fp4_gemm_runner_backend"])
         return 1.0 if self._hidden.flat else self._hidden.gemm.get(backend, 1.0)
+
+    def _chunk_factor(self) -> float:
+        chunk = int(self._settings.args["chunked_prefill_size"])
+        doublings = math.log2(max(chunk, 512) / 8192.0) if chunk > 0 else 1.0
+        return max(1.0 + self._hidden.chunk_slope * doublings, 0.5)
 
     def _switch_factor(self) -> float:
         """Factors of switches that no arithmetic explains, alone and in pairs."""

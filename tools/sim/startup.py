@@ -18,6 +18,8 @@ IMPORT_S, DIST_S, SHARD_S, POOL_S, AUTOTUNE_S, CAPTURE_ONE_S, WARMUP_S = 14.0, 9
 COMPILE_ONE_S = 12.0
 BAD_TILES = (("M256", 0), ("M256", 2), ("M128", 2))
 SKIPS_PER_RANK = 12
+MIN_LOAD_GIB, MIN_POOL_GIB, MIN_CAPTURE_GIB = 0.3, 0.05, 0.1
+"""What must stay free for a stage to succeed."""
 
 
 @dataclass(frozen=True)
@@ -53,7 +55,8 @@ class _Script:
         self.lines.append(LogLine(self.now, text, tag))
 
     def tag(self, rank: int) -> str:
-        return rank_tag(rank, expert_parallel=self.settings.expert_parallel)
+        tag = rank_tag(rank % self.settings.tp, expert_parallel=self.settings.expert_parallel)
+        return f"DP{rank // self.settings.tp} {tag}" if self.settings.replicas > 1 else tag
 
     def ranks_say(self, text: str) -> None:
         order = list(range(self.settings.ranks))
@@ -92,6 +95,12 @@ def _check_rules(script: _Script, stage: str) -> None:
     for rule in script.settings.rules:
         if rule.stage == stage and not rule.notice:
             _apply(script, rule)
+
+
+def _check_crashes(script: _Script) -> None:
+    args = script.settings.args
+    if any(f"{name}={args.get(name)}" in script.world.hidden.crashes for name in args):
+        _fail(script, "capture" if script.settings.graph_bs else "warmup", "illegal-access", args)
 
 
 def _apply(script: _Script, rule: Rule) -> None:
@@ -154,7 +163,7 @@ def _load(script: _Script) -> None:
     script.ranks_say(f"Load weight begin. avail mem={script.avail(0)} GB")
     script.uses(2.0)
     began = script.now
-    if plan.after_load < 0.3:
+    if plan.after_load < MIN_LOAD_GIB:
         script.wait(SHARD_S * shards * 0.6)
         _oom(script, "load", "load-oom", wanted=0.75, free=0.4)
     for done in range(shards + 1):
@@ -193,7 +202,7 @@ def _pool(script: _Script) -> None:
             script, "pool", "not-enough-memory", args, ranks="some",
             linger_s=600.0 if expert else 3.0, noisy=expert,
         )  # fmt: skip
-    if plan.after_pool < 0.05:
+    if plan.after_pool < MIN_POOL_GIB:
         _oom(script, "pool", "pool-oom", wanted=plan.request_pool, free=plan.after_pool + plan.request_pool)
     half = plan.pool / 2.0
     split = (
@@ -216,8 +225,6 @@ def _autotune(script: _Script) -> None:
         None,
     )
     _check_rules(script, "autotune")
-    if script.plan.after_pool - script.plan.graphs * 0.5 < 0.2:
-        _oom(script, "autotune", "capture-oom", wanted=0.9, free=script.plan.after_pool)
     if script.world.machine.capability == "12.0" and script.world.model.quant == "nvfp4":
         _skipped_tactics(script)
     script.wait(AUTOTUNE_S)
@@ -261,6 +268,7 @@ def _capture(script: _Script) -> None:
     plan, settings = script.plan, script.settings
     if settings.graph_bs == 0:
         _check_rules(script, "capture")
+        _check_crashes(script)
         return
     begin = (
         f"Capture cuda graph begin. This can take up to several minutes. avail mem={plan.after_pool:.2f} GB"
@@ -270,8 +278,9 @@ def _capture(script: _Script) -> None:
     script.first_says(f"Capture cuda graph bs {sizes}")
     script.wait(3.0)
     _check_rules(script, "capture")
+    _check_crashes(script)
     began, each = script.now, COMPILE_ONE_S if settings.args["enable_torch_compile"] else CAPTURE_ONE_S
-    fails = plan.after_capture < 0.1
+    fails = plan.after_capture < MIN_CAPTURE_GIB
     for index, bs in enumerate(reversed(sizes)):
         share = index / len(sizes)
         left = plan.after_pool - plan.graphs * share
@@ -346,6 +355,23 @@ def _serve(script: _Script, port: int) -> float:
     script.say('INFO:     127.0.0.1:40118 - "POST /generate HTTP/1.1" 200 OK')
     script.say("The server is fired up and ready to roll!")
     return bind_at
+
+
+def never_starts(world: World, settings: Settings, plan: MemoryPlan) -> bool:
+    """True when the start-up cannot end in a ready server: the conditions of plan_startup without its log."""
+    piecewise = settings.args["enable_piecewise_cuda_graph"]
+    rules = (rule for rule in settings.rules if not rule.notice and (piecewise or rule.stage != "piecewise"))
+    crashes = any(f"{name}={value}" in world.hidden.crashes for name, value in settings.args.items())
+    return bool(
+        settings.refusal
+        or next(rules, None)
+        or crashes
+        or plan.after_load < MIN_LOAD_GIB
+        or plan.kv_tokens <= 0
+        or plan.after_pool < MIN_POOL_GIB
+        or (settings.graph_bs and plan.after_capture < MIN_CAPTURE_GIB)
+        or plan.spare(1) < 0
+    )
 
 
 def plan_startup(

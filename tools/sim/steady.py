@@ -24,6 +24,8 @@ class Behaviour:
 
     running: int
     """Requests that decode together once the load has settled."""
+    tokens: int
+    """Tokens that they hold in the cache."""
     output_tok_s: float
     duration: float
     ttft_mean: float
@@ -52,7 +54,7 @@ def admission(
     world: World, settings: Settings, plan: MemoryPlan, concurrency: int, shape: tuple[int, int]
 ) -> Admission:
     """The running batch at this concurrency, for requests of `shape` = (input, output) tokens."""
-    groups = settings.attention_groups
+    groups = settings.groups
     limit = min(concurrency, plan.max_running * groups)
     held = DECAYED_RESERVE * float(settings.args["schedule_conservativeness"])
     before, after = shape
@@ -68,7 +70,7 @@ def prefill_tokens(settings: Settings, running: int, input_len: int) -> int:
     """New tokens of one prefill pass while requests keep coming."""
     chunk = int(settings.args["chunked_prefill_size"])
     limit = chunk if chunk > 0 else int(settings.args["max_prefill_tokens"])
-    return max(min(limit * settings.attention_groups, running * input_len), 1)
+    return max(min(limit * settings.groups, running * input_len), 1)
 
 
 def _interference(world: World, settings: Settings, concurrency: int, running: int) -> float:
@@ -105,11 +107,12 @@ def behave(
     mean = 0.5 * (waiting if queued else burst + first)
     return Behaviour(
         running=running,
+        tokens=int(running * (before + after / 2.0)),
         output_tok_s=requests * after / duration,
         duration=duration,
         ttft_mean=mean, ttft_p50=mean, ttft_p90=0.9 * (waiting if queued else burst) + 0.1 * first,
         ttft_p99=waiting if queued else burst,
         tpot=step / speed.tokens_per_step() + (prefill_each * running / after if running > 1 else 0.0) * 0.5,
         itl=step, stall=pass_time + step,
-        dies=plan.spare(max(running // settings.attention_groups, 1)) < 0,
+        dies=plan.spare(max(running // settings.groups, 1)) < 0,
     )  # fmt: skip

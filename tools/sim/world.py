@@ -27,6 +27,10 @@ class Hidden:
     """Load of the busiest expert-parallel rank beyond what uniform routing gives."""
     a2a_us: float = 8.0
     """Fixed cost of dispatch and of combine, each, in one layer."""
+    dp_attention: float = 1.25
+    """Waiting of data-parallel attention ranks for the slowest of them."""
+    narrow_cache: float = 1.25
+    """Cost of reading an FP8 cache that the model was not made for, against half the bytes."""
     pipeline_bubble: float = 1.2
     """Time lost between pipeline stages."""
     eager_layer_us: float = 450.0
@@ -64,12 +68,18 @@ class Hidden:
     """Pairs of switches with a time factor that holds only while both are on."""
     garbage: tuple[str, ...] = ()
     """Settings as dest=value under which answers are wrong."""
+    crashes: tuple[str, ...] = ()
+    """Settings as dest=value that die in the first forward pass."""
+    chunk_slope: float = 0.0
+    """Relative prefill time gained or lost with each doubling of the chunk beyond 8,192."""
     flat: bool = False
     """Placebo: no setting changes the speed."""
     noise_within: float = 0.012
     noise_between: float = 0.015
     drift: float = 0.0
-    """Slow-down at the end of a long series of launches."""
+    """Slow-down over a hundred launches."""
+    neighbour: float = 0.0
+    """Chance that another tenant slows a launch down."""
 
 
 @dataclass(frozen=True)
