@@ -102,3 +102,8 @@ def blend(
         return dict(prior)
     said = {p.concurrency: Gain(p.effect, max(Gain.between(p.low, p.high).sd, error_sd)) for p in predicted}
     return {c: gain.combine(said[c]) if c in said else gain for c, gain in prior.items()}
+
+
+def excess_risk(risk: float, known: float) -> float:
+    """A child's predicted risk beyond that of its parent, which runs whatever is feared of it."""
+    return max(0.0, (risk - known) / (1 - known)) if known < 1 else 0.0

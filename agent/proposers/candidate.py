@@ -24,6 +24,8 @@ class Candidate(NamedTuple):
     """Limits that it moves."""
     cost: float = 1.0
     risk: float = 0.02
+    risk_why: str = ""
+    """The predictor's reason, where its word decides the risk."""
     doubt: float = 1.0
     """Chance factor in (0, 1]."""
     prior: str = ""

@@ -15,7 +15,7 @@ MAX_JUMP = 2.0
 """A jump in concurrency up to this factor needs no canary."""
 
 
-def draft(ranked: Ranked, view: CampaignView, limits: tuple[Limit, ...], risk_why: str) -> Draft:
+def draft(ranked: Ranked, view: CampaignView, limits: tuple[Limit, ...]) -> Draft:
     """The hypothesis of the candidate, with a number at each rung and what would refute it."""
     candidate, rung = ranked.candidate, goal_rung(view)
     return Draft(
@@ -27,7 +27,7 @@ def draft(ranked: Ranked, view: CampaignView, limits: tuple[Limit, ...], risk_wh
         refuted_by=_refutation(ranked.gain, rung, view),
         category=candidate.category,
         risk=round(min(candidate.risk, 1.0), 3),
-        risk_why=risk_why or (f"prior of the move: {candidate.source}" if candidate.risk > 0.05 else ""),
+        risk_why=candidate.risk_why or f"prior of the move: {candidate.source}",
         source="playbook",
         prior=candidate.prior or candidate.source,
         move=candidate.move,

@@ -3,6 +3,7 @@
 from collections.abc import Callable, Mapping
 
 from moeagent.agent.proposers.answer import AnswerError, ModelAnswer, change_of, clean, draft_of
+from moeagent.agent.proposers.beliefs import excess_risk
 from moeagent.agent.proposers.briefing import briefing
 from moeagent.agent.proposers.drafting import CANARY_RISK, canary
 from moeagent.agent.proposers.look_ups import MAX_RESULT, LookUp, look_ups_of
@@ -82,13 +83,19 @@ class ModelProposer:
         problems = problems or self._validate(child)
         if problems:
             raise AnswerError("\n".join(f"- {clean(p, 300)}" for p in problems))
-        risk, why = self._predictor.risk(child) if self._predictor else (0.0, "")
+        risk, why = self._risk(question.base, child)
         if risk >= SURE_DEATH:
             raise AnswerError(f"- it would die: {why}")
         effects = self._predictor.predict_effects(question.base, child) if self._predictor else ()
         draft = draft_of(answer, change, question, effects)
         rungs = canary(question.view.workload.ladder) if risk >= CANARY_RISK else ()
         return draft.model_copy(update={"risk": round(risk, 3), "risk_why": why, "canary": rungs})
+
+    def _risk(self, base: ServerConfig, child: ServerConfig) -> tuple[float, str]:
+        if self._predictor is None:
+            return 0.0, ""
+        risk, why = self._predictor.risk(child)
+        return excess_risk(risk, self._predictor.risk(base)[0]), why
 
 
 class _Turn:

@@ -1,13 +1,16 @@
 """The playbook: name what binds, rank what could move it, propose the best. Needs no language model."""
 
-from moeagent.agent.proposers.beliefs import blend, predictor_sd
+from collections.abc import Iterable, Iterator
+
+from moeagent.agent.proposers.beliefs import blend, excess_risk, predictor_sd
 from moeagent.agent.proposers.book import Book, load_book
+from moeagent.agent.proposers.bundle import bundle
 from moeagent.agent.proposers.candidate import Candidate
 from moeagent.agent.proposers.drafting import draft
 from moeagent.agent.proposers.limits import Limit
 from moeagent.agent.proposers.protocol import Nothing, Predictor, Proposal
 from moeagent.agent.proposers.question import Question
-from moeagent.agent.proposers.ranking import Ranked, rank
+from moeagent.agent.proposers.ranking import Ranked, order, rank
 from moeagent.agent.proposers.situation import limits_of
 from moeagent.agent.proposers.sources import all_candidates
 from moeagent.agent.proposers.spelling import Spelling
@@ -38,10 +41,7 @@ class Playbook:
                 reason=f"ideas exhausted: the best that is left ({best.candidate.statement}) promises "
                 f"{best.score:.2%} per launch, less than {worth:.2%}"
             )
-        risk_why = (
-            self._predictor.risk(view.incumbent.apply(best.candidate.change))[1] if self._predictor else ""
-        )
-        return draft(best, view, self.limits(view), risk_why)
+        return draft(best, view, self.limits(view))
 
     def limits(self, view: CampaignView) -> tuple[Limit, ...]:
         """What binds the incumbent, the strongest first."""
@@ -50,9 +50,12 @@ class Playbook:
     def ranking(self, view: CampaignView) -> tuple[Ranked, ...]:
         """Every candidate that is left, the best first."""
         question = self.question(view)
-        error_sd = predictor_sd(view.verdicts)
-        candidates = (self._informed(c, view, error_sd) for c in all_candidates(question))
-        return rank(candidates, question)
+        candidates = all_candidates(question)
+        if self._predictor is not None:
+            candidates = _informed(candidates, view, self._predictor)
+        ranked = rank(candidates, question)
+        together = bundle(ranked, question)
+        return ranked if together is None else tuple(sorted((together, *ranked), key=order))
 
     def question(self, view: CampaignView) -> Question:
         """The view with what is derived from it: limits, history, spelling."""
@@ -60,11 +63,18 @@ class Playbook:
         spelling = Spelling(view.engine, book.aliases, book.renamed)
         return Question(view, book, limits_of(view, book, spelling), spelling)
 
-    def _informed(self, candidate: Candidate, view: CampaignView, error_sd: float) -> Candidate:
-        """The candidate with the predictor's word on effect and risk."""
-        if self._predictor is None:
-            return candidate
-        child = view.incumbent.apply(candidate.change)
-        effects = self._predictor.predict_effects(view.incumbent, child)
-        risk = max(candidate.risk, self._predictor.risk(child)[0])
-        return candidate._replace(gains=blend(candidate.gains, effects, error_sd), risk=min(risk, 1.0))
+
+def _informed(
+    candidates: Iterable[Candidate], view: CampaignView, predictor: Predictor
+) -> Iterator[Candidate]:
+    """The candidates with the predictor's word on effect and risk."""
+    error_sd, parent = predictor_sd(view.verdicts), view.incumbent
+    known, _ = predictor.risk(parent)
+    for candidate in candidates:
+        child = parent.apply(candidate.change)
+        gains = blend(candidate.gains, predictor.predict_effects(parent, child), error_sd)
+        risk, why = predictor.risk(child)
+        excess = excess_risk(risk, known)
+        if excess > candidate.risk:
+            candidate = candidate._replace(risk=excess, risk_why=why)
+        yield candidate._replace(gains=gains)

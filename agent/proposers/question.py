@@ -12,6 +12,10 @@ from moeagent.tools.engines.denied import denied_env, denied_flag
 
 UNKNOWN_FACT_DOUBT = 0.5
 """Chance factor of a move whose precondition nobody can check."""
+NO_EVIDENCE = 0.6
+"""Part of a move's promise that is kept before anything was measured."""
+CONTRADICTED = 0.85
+"""Belief in a limit after a lever of it was pulled in vain."""
 SLACK = 0.15
 """Part of a move's promise that is kept when another limit than its own binds: limits are estimates."""
 
@@ -70,9 +74,18 @@ class Question:
     def relevance(self, limits: tuple[LimitName, ...]) -> float:
         """How much of its promise a move keeps, by what binds now."""
         if not limits or not self.limits:
-            return 0.6
-        strength = max((x.strength for x in self.limits if x.name in limits), default=0.0)
-        return min(1.0, SLACK + 2 * strength)
+            return NO_EVIDENCE
+        strengths = (x.strength * self._trust(x.name) for x in self.limits if x.name in limits)
+        return min(1.0, SLACK + 2 * max(strengths, default=0.0))
+
+    def _trust(self, limit: LimitName) -> float:
+        """How far a limit is believed in: less with every lever of it that was pulled in vain."""
+        pulled = {move.id for move in self.book.move if limit in move.limits}
+        vain = 0
+        for trial in self.past.trials:
+            if pulled & set(trial.hypothesis.move.split("+")):
+                vain = 0 if trial.improved else vain + 1
+        return CONTRADICTED**vain
 
     def settle(self, change: ConfigChange) -> ConfigChange | None:
         """The change in the base's spelling, or None when engine, book or user do not allow it."""

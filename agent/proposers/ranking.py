@@ -35,7 +35,12 @@ def rank(candidates: Iterable[Candidate], question: Question) -> tuple[Ranked, .
         key = question.spelling.effective_key(question.view.incumbent.apply(candidate.change))
         if key not in best or ranked.score > best[key].score:
             best[key] = ranked
-    return tuple(sorted(best.values(), key=lambda r: (-r.score, r.candidate.move)))
+    return tuple(sorted(best.values(), key=order))
+
+
+def order(ranked: Ranked) -> tuple[float, str]:
+    """Sort key: the highest score first, equal scores by name."""
+    return -ranked.score, ranked.candidate.move
 
 
 def _worth(candidate: Candidate, rung: int, named: frozenset[str], question: Question) -> Ranked:

@@ -7,7 +7,7 @@ from moeagent.agent.proposers.beliefs import Gain
 from moeagent.agent.proposers.candidate import Candidate
 from moeagent.agent.proposers.history import Trial
 from moeagent.agent.proposers.question import Question
-from moeagent.memory.records import VerdictKind
+from moeagent.memory.records import ConfigChange, VerdictKind
 
 NEAR_WINNER = 0.005
 """A measured effect above this, too small to be proven alone, is worth a place in a combination."""
@@ -57,23 +57,47 @@ def _combined(group: tuple[Trial, ...], question: Question) -> Candidate | None:
 
 
 def undo_winners(question: Question) -> Iterator[Candidate]:
-    """Take back a winner that later winners may have made useless."""
+    """Take back winners that later winners may have made useless, and single parts of a bundle that won."""
     winners = [t for t in question.past.trials if t.improved]
     for trial in winners[:-1]:
-        back = trial.child.diff(trial.parent)
-        if question.view.incumbent.apply(trial.hypothesis.change) != question.view.incumbent:
-            continue
-        change = question.settle(back)
-        if change is not None:
-            yield Candidate(
-                move=f"undo:{trial.hypothesis.id}",
-                statement=f"Take {trial.hypothesis.id} back: {trial.hypothesis.statement}",
-                why="It paid before later changes moved the limit that it moved.",
-                source=f"verdict of {trial.hypothesis.id} in this run",
-                category="undo",
-                change=change,
-                gains={c: Gain(-trial.effect / 2, 0.03) for c in question.view.workload.ladder},
-            )
+        yield from _taken_back(trial, trial.hypothesis.statement, "", -trial.effect / 2, question)
+    for trial in winners:
+        for part in trial.hypothesis.move.split("+") if "+" in trial.hypothesis.move else ():
+            yield from _taken_back(trial, part, part, 0.0, question)
+
+
+def _taken_back(
+    trial: Trial, what: str, part: str, expected: float, question: Question
+) -> Iterator[Candidate]:
+    if question.base.apply(trial.hypothesis.change) != question.base:
+        return
+    back = _only(trial.child.diff(trial.parent), part, question) if part else trial.child.diff(trial.parent)
+    change = question.settle(back)
+    if change is not None:
+        yield Candidate(
+            move=f"undo:{trial.hypothesis.id}{':' if part else ''}{part}",
+            statement=f"Take back {what} of {trial.hypothesis.id}",
+            why="It was adopted with others; alone it may cost more than it brings."
+            if part
+            else "It paid before later changes moved the limit that it moved.",
+            source=f"verdict of {trial.hypothesis.id} in this run",
+            category="undo",
+            change=change,
+            gains=dict.fromkeys(question.view.workload.ladder, Gain(expected, 0.03)),
+        )
+
+
+def _only(change: ConfigChange, part: str, question: Question) -> ConfigChange:
+    """What of the change belongs to one move of the book."""
+    move = next((m for m in question.book.move if m.id == part), None)
+    flags = {s for f in (*move.set_flags, *move.remove) for s in question.spelling.all(f)} if move else set()
+    variables = set(move.set_env) if move else set()
+    return ConfigChange(
+        set_flags={k: v for k, v in change.set_flags.items() if k in flags},
+        remove_flags=tuple(k for k in change.remove_flags if k in flags),
+        set_env={k: v for k, v in change.set_env.items() if k in variables},
+        remove_env=tuple(k for k in change.remove_env if k in variables),
+    )
 
 
 def known_winners(question: Question) -> Iterator[Candidate]:

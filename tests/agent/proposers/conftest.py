@@ -4,6 +4,7 @@ from collections.abc import Callable
 
 import pytest
 
+from moeagent.agent.proposers.book import Book, parse_book
 from moeagent.agent.proposers.protocol import Draft
 from moeagent.agent.proposers.view import Budget, CampaignView
 from moeagent.memory.records import (
@@ -27,6 +28,18 @@ from moeagent.memory.records import (
 
 GLM5 = {
     "architectures": ["GlmMoeDsaForCausalLM"],
+    "vocab_size": 154880,
+    "q_lora_rank": 2048,
+    "qk_nope_head_dim": 192,
+    "qk_rope_head_dim": 64,
+    "v_head_dim": 256,
+    "index_n_heads": 32,
+    "index_head_dim": 128,
+    "index_topk": 2048,
+    "n_shared_experts": 1,
+    "moe_intermediate_size": 2048,
+    "first_k_dense_replace": 3,
+    "intermediate_size": 12288,
     "num_hidden_layers": 78,
     "hidden_size": 6144,
     "num_attention_heads": 64,
@@ -222,3 +235,24 @@ def play() -> PlayTurn:
         )
 
     return turn
+
+
+@pytest.fixture
+def two_levers() -> Book:
+    """A book of two levers that go together, a risky one, and one that excludes the first."""
+
+    def lever(name: str, flag: str, low: float, risk: float = 0.02, when: str = "True") -> str:
+        return (
+            f'[[move]]\nid = "{name}"\nstatement = "{name}"\nwhy = "w"\nsource = "s"\ncategory = "{name}"\n'
+            f'when = "{when}"\nset = {{ "{flag}" = 1 }}\nrisk = {risk}\n'
+            f"effect = [{{ at = 1, low = {low}, high = 0.1 }}]\n"
+        )
+
+    return parse_book(
+        'engine = "sglang"\n'
+        + lever("sure", "--sure", 0.04)
+        + lever("also", "--also", 0.02)
+        + lever("risky", "--risky", 0.06, risk=0.4)
+        + lever("only-first", "--only", 0.03, when="not has('--sure')"),
+        "levers",
+    )

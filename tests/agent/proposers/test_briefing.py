@@ -30,9 +30,9 @@ def check(name, text):
 
 
 @pytest.fixture
-def told(sm120_view, play):
+def told(sm120_view, play, two_levers):
     view = sm120_view
-    playbook = Playbook()
+    playbook = Playbook(book=two_levers)
     for effect, kind in (
         (0.0, VerdictKind.BLOCKED),
         (0.08, VerdictKind.IMPROVED),

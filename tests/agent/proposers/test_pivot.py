@@ -13,6 +13,7 @@ from moeagent.memory.records import (
     Goal,
     HostFacts,
     Hypothesis,
+    Knob,
     Launch,
     LaunchOutcome,
     ModelFacts,
@@ -134,8 +135,6 @@ def test_sandwiched_between_two_failures_another_knob_moves():
 
 
 def test_graph_capture_lowers_the_largest_captured_batch_by_its_name_in_this_version():
-    from moeagent.memory.records import Knob
-
     knobs = (
         Knob(name="--cuda-graph-max-bs-decode", kind="int", default=512),
         *(Knob(name=n, kind="str") for n in ("--tp-size", "--moe-a2a-backend", "--moe-runner-backend")),

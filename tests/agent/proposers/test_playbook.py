@@ -183,3 +183,38 @@ def test_a_view_survives_its_own_json(sm120_view, play):
 def test_every_goal_gets_a_proposal(goal, sm120_view, llamacpp_view, h200_view):
     for view in (sm120_view, llamacpp_view, h200_view):
         assert isinstance(Playbook().propose(view.model_copy(update={"goal": Goal(name=goal)})), Draft)
+
+
+def test_safe_and_likely_ideas_share_a_launch(two_levers, sm120_view, play):
+    playbook = Playbook(book=two_levers)
+    draft = playbook.propose(sm120_view)
+    assert draft.move == "sure+also"
+    assert set(draft.change.set_flags) == {"--sure", "--also"}
+    assert draft.statement.startswith("Together: ")
+    won = play(sm120_view, draft, 0.1, VerdictKind.IMPROVED)
+    assert {"undo:H1:sure", "undo:H1:also"} <= {r.candidate.move for r in playbook.ranking(won)}
+
+
+def test_the_parts_of_a_failed_bundle_are_tried_apart(two_levers, sm120_view, play):
+    playbook = Playbook(book=two_levers)
+    view = play(sm120_view, playbook.propose(sm120_view), -0.1, VerdictKind.REGRESSED)
+    moves = [r.candidate.move for r in playbook.ranking(view)]
+    assert {"sure", "also"} <= set(moves)
+    assert not any({"sure", "also"} <= set(move.split("+")) for move in moves)
+
+
+def test_a_limit_whose_levers_bring_nothing_is_believed_in_less(sm120_view, play):
+    playbook = Playbook()
+    before = playbook.question(sm120_view).relevance(("kv-capacity",))
+    view = play(sm120_view, playbook.propose(sm120_view), 0.0, VerdictKind.NEUTRAL)
+    view = play(
+        view,
+        playbook.propose(sm120_view).model_copy(update={"move": "fraction.up"}),
+        0.0,
+        VerdictKind.NEUTRAL,
+    )
+    for _ in range(3):
+        view = play(
+            view, playbook.propose(view).model_copy(update={"move": "kv.fp8"}), 0.0, VerdictKind.NEUTRAL
+        )
+    assert playbook.question(view).relevance(("kv-capacity",)) < before

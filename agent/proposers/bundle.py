@@ -1,0 +1,111 @@
+"""Several good ideas in one launch: launches are what a campaign is short of.
+
+Only ideas that probably pay and hardly ever crash go together, while each still applies after the others.
+When a bundle fails, its parts are tried apart: two parts of a failed bundle never share a bundle again.
+"""
+
+import math
+from collections.abc import Sequence
+from typing import NamedTuple
+
+from moeagent.agent.proposers.beliefs import Gain
+from moeagent.agent.proposers.candidate import Candidate
+from moeagent.agent.proposers.history import Past
+from moeagent.agent.proposers.question import Question
+from moeagent.agent.proposers.ranking import CRASH_COST, Ranked
+from moeagent.memory.records import ConfigChange
+
+MAX_PARTS = 4
+LIKELY = 0.75
+"""A part must bring a gain with at least this chance."""
+SAFE = 0.12
+"""A part may crash with at most this chance."""
+SHARE = 0.1
+"""A part must promise at least this share of the smallest effect that counts."""
+OVERLAP = 0.8
+"""What is left of the sum of the gains: two levers of one limit bring less together than apart."""
+APART = ("combine", "undo", "known", "declared")
+"""Sources whose candidates stand alone: they are combinations already, or mere guesses."""
+
+
+class _Parts(NamedTuple):
+    """What goes together so far."""
+
+    ranked: tuple[Ranked, ...]
+    change: ConfigChange
+
+
+def bundle(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
+    """The best ideas that can share a launch, or None when fewer than two can."""
+    worth = SHARE * question.view.goal.min_effect
+    able = [r for r in ranked if r.score >= worth and _can_share(r)]
+    if not able:
+        return None
+    parts = _Parts((able[0],), able[0].candidate.change)
+    for other in able[1:]:
+        if len(parts.ranked) < MAX_PARTS:
+            parts = _joined(parts, other, question) or parts
+    return _ranked(parts, question) if len(parts.ranked) > 1 else None
+
+
+def _can_share(ranked: Ranked) -> bool:
+    kind = ranked.candidate.move.split(":")[0]
+    return ranked.gain.chance() >= LIKELY and ranked.candidate.risk <= SAFE and kind not in APART
+
+
+def _joined(parts: _Parts, other: Ranked, question: Question) -> _Parts | None:
+    change = other.candidate.change
+    if set(change.knobs()) & set(parts.change.knobs()):
+        return None
+    if any(_failed_together(question.past, part.candidate, other.candidate) for part in parts.ranked):
+        return None
+    if not _still_applies(other.candidate, parts.change, question):
+        return None
+    base = question.base
+    joined = base.diff(base.apply(parts.change).apply(change))
+    return _Parts((*parts.ranked, other), joined)
+
+
+def _failed_together(past: Past, one: Candidate, other: Candidate) -> bool:
+    with_one = {trial.hypothesis.id for trial in past.of_move(one.move)}
+    return any(t.hypothesis.id in with_one and not t.improved for t in past.of_move(other.move))
+
+
+def _still_applies(candidate: Candidate, before: ConfigChange, question: Question) -> bool:
+    """Whether the move's precondition holds once the other changes are made."""
+    move = next((m for m in question.book.move if m.id == candidate.move), None)
+    if move is None:
+        return True
+    after = Question(
+        question.view, question.book, question.limits, question.spelling, base=question.base.apply(before)
+    )
+    return after.holds(move.when) > 0
+
+
+def _ranked(parts: _Parts, question: Question) -> Ranked | None:
+    members = [part.candidate for part in parts.ranked]
+    gains = {c: _sum([m.gains[c] for m in members]) for c in question.view.workload.ladder}
+    risk = 1 - math.prod(1 - m.risk for m in members)
+    doubt = math.prod(m.doubt for m in members)
+    gain, cost = _sum([part.gain for part in parts.ranked]), max(m.cost for m in members)
+    candidate = Candidate(
+        move="+".join(m.move for m in members),
+        statement="Together: " + "; ".join(m.statement for m in members),
+        why=" ".join(m.why for m in members),
+        source=" | ".join(m.source for m in members),
+        category=members[0].category,
+        change=parts.change,
+        gains=gains,
+        limits=members[0].limits,
+        cost=cost,
+        risk=risk,
+        risk_why=next((m.risk_why for m in members if m.risk_why), ""),
+        doubt=doubt * question.past.doubt(parts.change, question.base.apply(parts.change), "+"),
+    )
+    worth = candidate.doubt * (1 - risk) * gain.expected_improvement() / (cost * (1 + CRASH_COST * risk))
+    return Ranked(candidate, gain, round(worth, 6)) if candidate.doubt > 0 else None
+
+
+def _sum(gains: Sequence[Gain]) -> Gain:
+    """The gain of changes made together."""
+    return Gain(OVERLAP * sum(g.mean for g in gains), math.hypot(*(g.sd for g in gains)))
