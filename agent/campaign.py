@@ -135,11 +135,12 @@ def build_loop(
         world=world,
         engine=engine_by_name(settings.engine.name),
         ledger=ledger,
+        playbook=playbook,
         proposer=playbook,
         predictor=predictor,
         events=events,
     )
-    let_model_propose(loop, playbook)
+    let_model_propose(loop)
     return loop
 
 

@@ -37,7 +37,8 @@ def _invoke(loop: Loop) -> None:
         graph.invoke(state, config={"recursion_limit": recursion_limit(loop.settings.limits)})
         if not loop.tape.waits_for_more():
             return
-        state = {"next": "propose"}
+        loop.course.ended, loop.course.confirming = "", None
+        state = {"next": "propose", "phase": "explore"}
 
 
 def amend_settings(loop: Loop, amend: Json) -> None:

@@ -1,27 +1,53 @@
-"""Which host a campaign runs on, and what the simulated machine needs before it starts."""
+"""Which host a campaign runs on, and what its settings must say before it starts."""
 
 import shutil
 
+from moeagent.agent.place import SIM
 from moeagent.agent.settings import CampaignSettings
 from moeagent.memory.errors import InputError
+from moeagent.tools.engines.registry import engine_by_name
 
 ENGINE_PROGRAMS = ("llama-server", "vllm", "sglang")
+GPU_PROGRAMS = ("nvidia-smi", "rocm-smi")
 
 
 def decide_host(settings: CampaignSettings) -> CampaignSettings:
     """Settings with a host. Raises InputError where this machine could be meant and nobody said so."""
     if settings.host.target:
         return settings
-    found = [name for name in ("nvidia-smi", "rocm-smi", *ENGINE_PROGRAMS) if shutil.which(name)]
+    found = [name for name in (*GPU_PROGRAMS, *ENGINE_PROGRAMS) if shutil.which(name)]
     if found:
         raise InputError(
-            f"this machine has {', '.join(found)}: say --host local to optimise a server here, --host sim for "
-            "the simulated machine, or --host user@machine for another"
+            f"this machine has {', '.join(found)}: say --host local to optimise a server here, --host sim "
+            "for the simulated machine, or --host user@machine for another"
         )
-    host = settings.host.model_copy(update={"target": "sim"})
-    return settings.model_copy(update={"host": host})
+    return settings.model_copy(update={"host": settings.host.model_copy(update={"target": SIM})})
 
 
-def is_simulated(settings: CampaignSettings) -> bool:
-    """Whether the campaign runs on the simulated machine."""
-    return settings.host.target == "sim"
+def prepare(settings: CampaignSettings) -> CampaignSettings:
+    """Settings that a campaign can start with. Raises InputError for what is missing."""
+    engine = engine_by_name(settings.engine.name)
+    settings = settings.model_copy(
+        update={"engine": settings.engine.model_copy(update={"name": engine.name})}
+    )
+    if settings.host.target == SIM:
+        return _with_sim_defaults(settings)
+    if not settings.model:
+        raise InputError(
+            "no model: say --model with its path on the host, or set it in moeagent.toml (`moeagent init`)"
+        )
+    return settings
+
+
+def _with_sim_defaults(settings: CampaignSettings) -> CampaignSettings:
+    """The campaign's own baseline where the user gives none."""
+    from moeagent.tools.sim.machines import CAMPAIGNS
+
+    if settings.sim.model not in CAMPAIGNS:
+        raise InputError(
+            f"--sim-model {settings.sim.model}: the simulated machine has {', '.join(CAMPAIGNS)}"
+        )
+    if settings.baseline.flags or settings.baseline.env:
+        return settings
+    flags = dict(CAMPAIGNS[settings.sim.model].baseline)
+    return settings.model_copy(update={"baseline": settings.baseline.model_copy(update={"flags": flags})})

@@ -3,9 +3,12 @@
 from dataclasses import dataclass, field
 from typing import Any
 
+from moeagent.agent.course import Course
 from moeagent.agent.events import Decided, Event, Events
 from moeagent.agent.limits import budget_left
+from moeagent.agent.outputs import Outputs
 from moeagent.agent.predictor import CampaignPredictor
+from moeagent.agent.proposers.playbook import Playbook
 from moeagent.agent.proposers.protocol import Draft, Proposer
 from moeagent.agent.proposers.view import CampaignView, PriorFinding, Rejection, Space
 from moeagent.agent.settings import CampaignSettings
@@ -62,14 +65,19 @@ class Loop:
     world: World
     engine: Engine
     ledger: Ledger
+    playbook: Playbook
     proposer: Proposer
     predictor: CampaignPredictor
     events: Events = field(default_factory=Events)
     configs: dict[str, ServerConfig] = field(default_factory=dict)
     facts: SurveyFacts | None = None
+    outputs: Outputs = field(default_factory=Outputs)
+    course: Course = field(default_factory=Course)
     draft: Draft | None = None
     drafts: dict[str, Draft] = field(default_factory=dict)
     open: OpenLaunch | None = None
+    words: int | None = None
+    """Words of a prompt of the workload's length; None until the first server is up."""
 
     def decide(self, record: Record) -> None:
         """Write a conclusion to the tape, the ledger and whoever watches."""
@@ -106,6 +114,11 @@ class Loop:
     def incumbent(self) -> ServerConfig:
         """The best configuration so far; the baseline's configuration before the first verdict."""
         return self.ledger.incumbent.config if self.ledger.incumbent else self.baseline
+
+    @property
+    def incumbent_hypothesis(self) -> str | None:
+        """The hypothesis that made the incumbent; None for the baseline."""
+        return self.ledger.incumbent.hypothesis if self.ledger.incumbent else None
 
     @property
     def baseline(self) -> ServerConfig:

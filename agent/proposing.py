@@ -3,7 +3,6 @@
 from moeagent.agent.loop import Loop
 from moeagent.agent.proposers.fallback import FallbackProposer
 from moeagent.agent.proposers.model import ModelProposer
-from moeagent.agent.proposers.playbook import Playbook
 from moeagent.agent.validation import problems_of
 from moeagent.tools.llm.client import ChatModel
 from moeagent.tools.llm.records import CallLimits, Endpoint
@@ -11,7 +10,7 @@ from moeagent.tools.llm.records import CallLimits, Endpoint
 MOST_LINES = 20
 
 
-def let_model_propose(loop: Loop, playbook: Playbook) -> None:
+def let_model_propose(loop: Loop) -> None:
     """Give the turn to the configured language model, with the playbook behind it."""
     settings, limits = loop.settings.llm, loop.settings.limits
     if settings.base_url is None:
@@ -32,12 +31,12 @@ def let_model_propose(loop: Loop, playbook: Playbook) -> None:
     }
     model = ModelProposer(
         chat,
-        playbook,
+        loop.playbook,
         validate=lambda config: problems_of(config, loop),
         predictor=loop.predictor,
         look_ups=look_ups,
     )
-    loop.proposer = FallbackProposer(model, playbook)
+    loop.proposer = FallbackProposer(model, loop.playbook)
 
 
 def findings(loop: Loop, query: str) -> str:
@@ -60,5 +59,8 @@ def log_search(loop: Loop, query: str) -> str:
 
 def gpu_state(loop: Loop) -> str:
     """The GPUs as the survey saw them."""
-    gpus = [f"{g.index}: {g.name}, {g.memory_used_mib} of {g.memory_mib} MiB used" for g in loop.surveyed.host.gpus]
+    gpus = [
+        f"{g.index}: {g.name}, {g.memory_used_mib} of {g.memory_mib} MiB used"
+        for g in loop.surveyed.host.gpus
+    ]
     return "\n".join(gpus) or "the host has no GPU"

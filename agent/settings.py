@@ -103,6 +103,10 @@ class SimSettings(Record):
     seed: int = 0
     model: str = "A"
     """A: a large NVFP4 MoE like GLM-5; B: one like Kimi-K2.5 with an EAGLE-3 draft model."""
+    startup_scale: PositiveFloat = 60.0
+    """How many times faster than the clock on the wall its servers start."""
+    serving_scale: PositiveFloat = 1.0
+    """How many times faster than the clock on the wall its servers generate."""
 
 
 class CampaignSettings(BaseSettings):
@@ -181,9 +185,10 @@ def _merge(base: dict[str, Any], over: dict[str, Any]) -> dict[str, Any]:
     for key, value in over.items():
         if value is None:
             continue
-        nested = isinstance(value, dict) and isinstance(merged.get(key), dict)
-        # Flags and variables of the baseline are laid over one by one, as every other table is.
-        merged[key] = _merge(merged[key], value) if nested else value
+        if isinstance(value, dict):
+            below = merged.get(key)
+            value = _merge(below if isinstance(below, dict) else {}, value)
+        merged[key] = value
     return merged
 
 

@@ -2,12 +2,11 @@
 
 from typing import Literal, TypedDict
 
-After = Literal["judge", "diagnose"]
-
 
 class State(TypedDict, total=False):
     """The graph's state; a node returns the keys that it changes."""
 
+    phase: Literal["baseline", "explore", "confirm"]
     hypothesis: str | None
     """The hypothesis at work; None for the baseline."""
     config: str

@@ -33,6 +33,14 @@ class StartReport(Record):
     reason: str = ""
 
 
+class Calibration(Record):
+    """The prompt length in words."""
+
+    words: int | None
+    """None when the server did not answer a single prompt of this length."""
+    problem: str = ""
+
+
 class RungReport(Record):
     """What one rung of the load gave, and how the server is after it."""
 
@@ -93,6 +101,15 @@ class World:
         request = {"launch": launch, "config": config.model_dump(mode="json")}
         answer = self._perform("start", request, lambda bench: bench.start(launch, config, self._put_log))
         return StartReport.model_validate(answer)
+
+    def calibrate(self, launch: str, config: ServerConfig, input_len: int) -> Calibration:
+        """How many words make a prompt of `input_len` tokens; asked once per run, on its first server."""
+        answer = self._perform(
+            "calibrate",
+            {"launch": launch, "input_len": input_len},
+            lambda bench: bench.calibrate(launch, config, input_len),
+        )
+        return Calibration.model_validate(answer)
 
     def load(self, launch: str, config: ServerConfig, spec: Json) -> RungReport:
         """Load the server at one concurrency."""

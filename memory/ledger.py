@@ -8,6 +8,7 @@ from typing import Any
 
 from moeagent.memory.records import (
     ConfigChange,
+    Effect,
     HostFacts,
     Hypothesis,
     Launch,
@@ -74,6 +75,11 @@ class Conclusion(Record):
     reason: str
     best: ServerConfig | None = None
     best_hypothesis: str | None = None
+    confirmation: str = "not-run"
+    """confirmed, unresolved, refuted or not-run: what fresh launches say of the best configuration's gain."""
+    confirmed_gain: Effect | None = None
+    """Over the baseline, from fresh launches alone."""
+    confirmation_reason: str = ""
 
 
 DECISIONS: dict[str, type[Record]] = {

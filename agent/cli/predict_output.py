@@ -68,31 +68,29 @@ def _memory(console: Console, memory: MemoryTable) -> None:
 
 def _speed(console: Console, prediction: Prediction, looked_up: Prediction | None) -> None:
     grid = _grid("Speed (expected range)")
-    names = ["clients", "running", "output tok/s", "TTFT ms", "TPOT ms"]
-    for name in [*names, "look-up tok/s"] if looked_up else names:
+    for name in ("clients", "running", "output tok/s", "TTFT s", "TPOT ms"):
         grid.add_column(name, justify="right", no_wrap=True)
     for rung in prediction.rungs:
-        cells = [str(rung.concurrency), str(rung.running), _range(rung.output_tok_s)]
-        cells += [_range(rung.ttft_ms), _range(rung.tpot_ms)]
-        other = looked_up.rung(rung.concurrency) if looked_up else None
-        grid.add_row(*cells, *([f"{other.output_tok_s.value:,.0f}"] if other else []))
+        cells = (_range(rung.output_tok_s), _range(rung.ttft_ms, 1000), _range(rung.tpot_ms))
+        grid.add_row(str(rung.concurrency), str(rung.running), *cells)
     console.print(grid)
     for rung in prediction.rungs:
         _say(console, f"Limit at {rung.concurrency}: {rung.why}")
     if prediction.prefill_tok_s is not None:
         _say(console, f"Prefill of one prompt: {prediction.prefill_tok_s:,.0f} tok/s")
-    for source in looked_up.sources if looked_up else ():
-        if source.startswith("kernels"):
-            _say(console, f"Look-up: {source}")
+    if looked_up is not None:
+        found = ", ".join(f"{r.output_tok_s.value:,.0f} at {r.concurrency}" for r in looked_up.rungs)
+        _say(console, f"Output tok/s by look-up in measured kernels instead: {found}")
 
 
 def _grid(title: str) -> Table:
     return Table(title=title, title_justify="left", box=box.SIMPLE_HEAD, padding=(0, 1), pad_edge=False)
 
 
-def _range(estimate: Estimate) -> str:
-    digits = 0 if estimate.value >= 100 else 1
-    return f"{estimate.value:,.{digits}f} ({estimate.low:,.{digits}f}-{estimate.high:,.{digits}f})"
+def _range(estimate: Estimate, divisor: int = 1) -> str:
+    value, low, high = (x / divisor for x in (estimate.value, estimate.low, estimate.high))
+    digits = 0 if value >= 100 else 1 if value >= 10 else 2
+    return f"{value:,.{digits}f} ({low:,.{digits}f}-{high:,.{digits}f})"
 
 
 def _effects(console: Console, answer: Comparison) -> None:

@@ -24,7 +24,7 @@ def command(run: RunName, as_json: AsJson = False, runs: RunsRoot = DEFAULT_RUNS
         return
     console().print(
         Text(
-            f"{result['run']}: replayed {result['events']} events and {result['decisions']} decisions without "
-            f"a difference; the run {result['ended']}"
+            f"{result['run']}: replayed {result['events']} events and {result['decisions']} decisions "
+            f"without a difference; the run {result['ended']}"
         )
     )

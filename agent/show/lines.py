@@ -13,7 +13,7 @@ from moeagent.agent.show.text import (
     verdict_effect_text,
 )
 from moeagent.memory.ledger import CampaignFacts, Conclusion, Incumbent, Limit, Note, RejectedIdea
-from moeagent.memory.records import Hypothesis, Launch, Pivot, Record, Verdict
+from moeagent.memory.records import Hypothesis, Launch, Pivot, Record, Rung, Verdict
 
 
 def lines_of(record: Record) -> list[Text]:
@@ -68,13 +68,11 @@ def _hypothesis(hypothesis: Hypothesis) -> list[Text]:
 
 
 def _launch(launch: Launch) -> list[Text]:
-    rungs = [
-        f"{r.concurrency}: {rate(r.output_tok_s) if r.usable else r.invalid or f'{r.failed} failed'}"
-        for r in launch.rungs
-    ]
+    rungs = [f"{r.concurrency}: {rung_text(r)}" for r in launch.rungs]
     ready = f"ready after {seconds(launch.ready_after_s)}; " if launch.ready_after_s is not None else ""
     told = f"output tok/s at {', '.join(rungs)}" if rungs else launch.outcome.value
     lines = [Text(f"  {launch.id} {ready}{told}", style="" if not launch.diagnosis else "red")]
+    lines += [Text(f"  {r.concurrency}: {r.invalid}", style="dim") for r in launch.rungs if r.invalid]
     if launch.boundary:
         good, bad = launch.boundary.last_good or "-", launch.boundary.first_failed or "-"
         lines.append(Text(f"  stability boundary: good at {good}, failed at {bad}", style="red"))
@@ -84,6 +82,13 @@ def _launch(launch: Launch) -> list[Text]:
         if found.root_line:
             lines.append(Text(f"  line {found.line_no}: {found.root_line[:300]}", style="red"))
     return lines
+
+
+def rung_text(rung: Rung) -> str:
+    """Output tok/s, or in a word why there is no figure."""
+    if rung.usable:
+        return rate(rung.output_tok_s)
+    return "invalid" if rung.invalid else f"{rung.failed} failed"
 
 
 def _verdict(verdict: Verdict) -> list[Text]:

@@ -36,12 +36,10 @@ def print_log(view: RunView, console: Console) -> None:
 
 def hypotheses_table(view: RunView) -> Table:
     """What, why, predicted, measured, verdict: a row each."""
-    table = Table(title="hypotheses", title_justify="left", expand=False, show_lines=True)
+    table = Table(title="hypotheses", title_justify="left", expand=True, show_lines=True)
     table.add_column("id", no_wrap=True)
-    table.add_column("what and why", ratio=3, min_width=24)
-    table.add_column("predicted", ratio=1, min_width=12)
-    table.add_column("measured", ratio=1, min_width=12)
-    table.add_column("verdict", ratio=2, min_width=14)
+    for name, share in (("what and why", 4), ("predicted", 2), ("measured", 2), ("verdict", 3)):
+        table.add_column(name, ratio=share, overflow="fold")
     for hypothesis in view.ledger.hypotheses:
         verdict = view.ledger.verdict(hypothesis.id)
         table.add_row(
@@ -114,13 +112,10 @@ def best_text(view: RunView) -> RenderableType:
     """The answer: the best configuration, its supported gain, its command."""
     if view.best is None:
         return Text("nothing was measured")
-    verdict = view.best_verdict
-    gain = verdict.supported_gain if verdict else None
-    head = (
-        f"best so far: {view.ledger.incumbent.hypothesis or 'the baseline'}" if view.ledger.incumbent else ""
-    )
-    gain_text = f", {effect_text(gain)} against its parent" if gain else ", no change is proven better"
-    lines = [Text(head + gain_text, style="bold"), Text(config_text(view.best), style="cyan")]
+    who = view.ledger.incumbent.hypothesis if view.ledger.incumbent else None
+    head = f"best so far: {who or 'the baseline'}"
+    proven = f", {effect_text(view.gain)} {view.gain_source}" if view.gain else ", no change is proven better"
+    lines = [Text(head + proven, style="bold"), Text(config_text(view.best), style="cyan")]
     command = view.command_of(view.best)
     return Group(*lines, *([Text(command)] if command else []))
 

@@ -64,11 +64,9 @@ def _answer(view: RunView) -> list[str]:
     if view.best is None:
         return [*lines, "Nothing was measured.", ""]
     verdict = view.best_verdict
-    gain = verdict.supported_gain if verdict else None
-    if verdict and gain:
-        lines += [
-            f"The best configuration comes from {verdict.hypothesis}: {effect_text(gain)}. {verdict.reason}."
-        ]
+    if verdict and view.gain:
+        lines += [f"The best configuration comes from {verdict.hypothesis}: {effect_text(view.gain)}", ""]
+        lines += [f"That is {view.gain_source}. {verdict.reason}."]
     else:
         lines += ["The baseline is the best configuration that was proven: no change is shown to be better."]
     command = view.command_of(view.best)

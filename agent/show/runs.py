@@ -29,7 +29,7 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
             "best": "",
         }
     verdict = view.best_verdict
-    gain = verdict.supported_gain if verdict else None
+    gain = view.gain
     settings = view.header["settings"]
     return {
         "run": folder.id,

@@ -28,12 +28,11 @@ def flag_text(name: str, value: FlagValue) -> str:
 
 def change_text(change: ConfigChange) -> str:
     """A change as a diff on one line."""
-    parts = [f"+{flag_text(k, v)}" for k, v in sorted(change.set_flags.items())]
-    parts += [f"-{k}" for k in change.remove_flags]
-    parts += [f"+{k}={v}" for k, v in sorted(change.set_env.items())]
-    parts += [f"-{k}" for k in change.remove_env]
-    parts += [f"install={change.install}"] if change.install else []
-    return " ".join(parts) or "nothing"
+    parts = [flag_text(k, v) for k, v in sorted(change.set_flags.items())]
+    parts += [f"{k}={v}" for k, v in sorted(change.set_env.items())]
+    parts += [f"without {k}" for k in (*change.remove_flags, *change.remove_env)]
+    parts += [f"install {change.install}"] if change.install else []
+    return ", ".join(parts) or "nothing"
 
 
 def config_text(config: ServerConfig) -> str:

@@ -13,4 +13,11 @@ def baseline(loop: Loop, state: State) -> State:
     if problems:
         raise InputError(f"the baseline cannot be launched: {problems[0]}. Change [baseline] in the settings")
     loop.promote(config, None)
-    return {"hypothesis": None, "config": loop.remember(config), "attempt": 0, "rejected": 0, "stop": ""}
+    return {
+        "phase": "baseline",
+        "hypothesis": None,
+        "config": loop.remember(config),
+        "attempt": 0,
+        "rejected": 0,
+        "stop": "",
+    }

@@ -2,7 +2,7 @@
 
 from moeagent.agent.loop import Loop
 from moeagent.agent.state import State
-from moeagent.memory.records import LaunchOutcome
+from moeagent.memory.records import LaunchOutcome, Stage
 from moeagent.tools.diagnosis.diagnose import diagnose as diagnose_log
 
 
@@ -11,7 +11,7 @@ def diagnose(loop: Loop, state: State) -> State:
     draft = loop.launching
     ended = loop.world.stop(draft.id)
     log_text = loop.world.text(ended.log)
-    stage = "serving" if draft.outcome is LaunchOutcome.DIED_SERVING else None
+    stage: Stage | None = "serving" if draft.outcome is LaunchOutcome.DIED_SERVING else None
     diagnosis = diagnose_log(log_text, engine=loop.engine.name, stage=stage) if log_text.strip() else None
     for problem in ended.problems:
         loop.note(draft.id, problem)

@@ -11,9 +11,12 @@ def measure(loop: Loop, state: State) -> State:
     """Climb the ladder; a dead server ends the climb, and its partial rung is kept."""
     draft = loop.launching
     draft.planned = ladder(loop)
+    if loop.words is None and not calibrated(loop):
+        draft.outcome = LaunchOutcome.DIED_SERVING
+        return {"next": "diagnose"}
     for concurrency in draft.planned:
         loop.emit(StepBegan("measure", f"{draft.id} at concurrency {concurrency}"))
-        spec = rung_spec(loop.settings, draft.id, concurrency)
+        spec = rung_spec(loop, concurrency)
         report = loop.world.load(draft.id, draft.config, spec)
         draft.rungs.append(report.rung)
         if report.relaunched:
@@ -28,6 +31,16 @@ def measure(loop: Loop, state: State) -> State:
         loop.note(draft.id, problem)
     loop.close_launch(None, loop.world.text(ended.log), ended.log)
     return {"next": "judge"}
+
+
+def calibrated(loop: Loop) -> bool:
+    """Learn how long a prompt of the wanted number of tokens is; False when the server cannot answer one."""
+    draft = loop.launching
+    found = loop.world.calibrate(draft.id, draft.config, loop.settings.workload.input_len)
+    if found.problem:
+        loop.note(draft.id, found.problem)
+    loop.words = found.words
+    return loop.words is not None
 
 
 def ladder(loop: Loop) -> tuple[int, ...]:

@@ -16,7 +16,7 @@ def pivot(loop: Loop, state: State) -> State:
     if following is not None:
         loop.decide(following)
         return {"next": "launch", "config": following.config_after, "attempt": following.attempt}
-    if state.get("hypothesis") is None and failed.config.id == loop.baseline.id:
+    if state["phase"] == "baseline":
         raise EngineError(baseline_failed(failed))
     return {"next": "judge"}
 
@@ -25,7 +25,8 @@ def remedy(loop: Loop, state: State, failed: Launch) -> Pivot | None:
     """The first remedy of the diagnosis that can be applied within the bounds."""
     hypothesis = state.get("hypothesis")
     attempt = state.get("attempt", 0) + 1
-    if failed.diagnosis is None or hypothesis is None or attempt > loop.settings.limits.pivots:
+    proven = failed.config.id in (loop.baseline.id, loop.incumbent.id)
+    if failed.diagnosis is None or hypothesis is None or proven or attempt > loop.settings.limits.pivots:
         return None
     step = next_pivot(failed.config, failed.diagnosis, loop.ledger.pivots_for(hypothesis), loop.view())
     if step is None:

@@ -4,17 +4,24 @@ from moeagent.agent.limits import experiments_exhausted
 from moeagent.agent.loop import Loop
 from moeagent.agent.proposers.protocol import Draft
 from moeagent.agent.state import State
+from moeagent.memory.ledger import Limit
 
 
 def propose(loop: Loop, state: State) -> State:
-    """The next draft, or the reason to stop."""
+    """The next draft; without one the launches that are left go to the ideas that are open."""
     reason = experiments_exhausted(loop.settings.limits, loop.ledger, loop.world.clock())
     if reason:
-        return {"next": "report", "stop": reason}
-    proposal = loop.proposer.propose(loop.view())
+        loop.course.ended = reason
+        return {"next": "record"}
+    view = loop.view()
+    binding = loop.playbook.limits(view)
+    if binding:
+        loop.decide(Limit(name=binding[0].name, evidence=binding[0].evidence))
+    proposal = loop.proposer.propose(view)
     if proposal.note:
         loop.note("proposer", proposal.note)
     if not isinstance(proposal, Draft):
-        return {"next": "report", "stop": proposal.reason}
+        loop.course.ended = proposal.reason
+        return {"next": "record"}
     loop.draft = proposal
     return {"next": "vet"}

@@ -1,5 +1,7 @@
 """Turn down what would surely fail; launch what is merely risky."""
 
+from collections.abc import Callable
+
 from moeagent.agent.loop import Loop
 from moeagent.agent.proposers.protocol import Draft
 from moeagent.agent.state import State
@@ -28,8 +30,8 @@ def vet(loop: Loop, state: State) -> State:
     )
     rejected = state.get("rejected", 0) + 1
     if rejected >= MAX_REJECTED:
-        stop = f"{rejected} ideas in a row were turned down, the last because {reason}"
-        return {"next": "report", "stop": stop, "rejected": rejected}
+        loop.course.ended = f"{rejected} ideas in a row were turned down, the last because {reason}"
+        return {"next": "record", "rejected": rejected}
     return {"next": "propose", "rejected": rejected}
 
 
@@ -41,7 +43,7 @@ def objection(loop: Loop, draft: Draft, parent: ServerConfig | None) -> str | No
     if config == parent:
         return "it changes nothing"
     view = loop.view()
-    checks = (
+    checks: tuple[Callable[[], str | None], ...] = (
         lambda: view.space.objection(draft.change),
         lambda: already_tried(loop, config),
         lambda: refuted_before(loop, draft),

@@ -88,3 +88,8 @@ class Verdict(Record):
     predictions: tuple[PredictionScore, ...] = ()
     reason: str
     broken_constraints: tuple[str, ...] = ()
+
+    @property
+    def supported_gain(self) -> Effect | None:
+        """The gain that may be shown as one: only an improved verdict supports it."""
+        return self.goal_effect if self.kind is VerdictKind.IMPROVED else None

@@ -15,7 +15,7 @@ from moeagent.memory.errors import InputError, TapeError
 from moeagent.memory.records import canonical_json
 
 Json = dict[str, Any]
-EntryType = Literal["header", "request", "response", "decision", "resume"]
+EntryType = Literal["header", "request", "response", "decision", "marker"]
 FIRST_SUM = "0" * 16
 
 
@@ -79,7 +79,7 @@ def read_tape(path: Path) -> TapeFile:
     """Read and check a whole tape.
 
     A torn last line is set aside. A torn line inside the file is accepted only where the next line is a
-    resume marker that names it. Raises InputError when there is no tape, TapeError at the first bad line.
+    marker that names it. Raises InputError when there is no tape, TapeError at the first bad line.
     """
     try:
         data = path.read_bytes()
@@ -115,18 +115,18 @@ def _whole(tail: bytes, line_no: int, previous: str) -> Entry | None:
 
 
 def _named_torn(lines: list[bytes], line_no: int, line: bytes, previous: str) -> bool:
-    """Whether the line after this one is a resume marker that says this one was torn."""
+    """Whether the line after this one is a marker that says this one was torn."""
     if line_no >= len(lines):
         return False
     try:
         following = decode(lines[line_no], line_no + 1, previous)
     except TapeError:
         return False
-    return following.type == "resume" and following.body.get("torn") == torn_mark(line)
+    return following.type == "marker" and following.body.get("torn") == torn_mark(line)
 
 
 def torn_mark(piece: bytes) -> str:
-    """How a resume marker names the torn line before it."""
+    """How a marker names the torn line before it."""
     return hashlib.sha256(piece).hexdigest()[:16]
 
 

@@ -60,11 +60,11 @@ class Tape:
 
     @classmethod
     def resume(cls, path: Path, marker: Json) -> Self:
-        """Replay to the end, then go on recording; the marker (time, amended settings) is written first."""
+        """Replay to the end, then go on recording; a marker (time, amended settings) is written first."""
         recorded = read_tape(path)
         writer = Writer.reopen(recorded)
-        body = {**marker, **({"torn": torn_mark(recorded.torn)} if recorded.torn else {})}
-        entry = writer.append("resume", body, newline_first=recorded.unterminated)
+        body = {"marker": "resume", **marker, **({"torn": torn_mark(recorded.torn)} if recorded.torn else {})}
+        entry = writer.append("marker", body, newline_first=recorded.unterminated)
         return cls(TapeFile(path, (*recorded.entries, entry)), writer)
 
     @property
@@ -101,6 +101,11 @@ class Tape:
             self._expect("decision", decided)
             return
         self._live_writer(f"the decision {kind}").append("decision", decided)
+
+    def mark(self, marker: str, reason: str) -> None:
+        """Note how recording ended where the loop itself could not conclude: stopped or failed."""
+        if self._writer:
+            self._writer.append("marker", {"marker": marker, "reason": reason})
 
     def close(self) -> None:
         """Close the file; everything is already synced."""
@@ -142,7 +147,7 @@ class Tape:
         return self._writer
 
     def _pass_markers(self) -> None:
-        while self._at < len(self._recorded) and self._recorded[self._at].type == "resume":
+        while self._at < len(self._recorded) and self._recorded[self._at].type == "marker":
             self.on_amend(self._recorded[self._at].body.get("amend", {}))
             self._at += 1
 

@@ -1,0 +1,134 @@
+"""What the launches say about the open ideas, and which launch comes next."""
+
+from moeagent.agent.course import Confirming
+from moeagent.agent.judge import Case, Judgement, judge
+from moeagent.agent.limits import experiments_exhausted
+from moeagent.agent.loop import Loop
+from moeagent.memory.ledger import Incumbent
+from moeagent.memory.records import Launch, LaunchOutcome, Verdict, VerdictKind
+from moeagent.tools.stats.allocate import OpenIdea, Step, next_step
+from moeagent.tools.stats.assess import Assessment
+from moeagent.tools.stats.boundary import Plan
+from moeagent.tools.stats.confirm import Confirmation, confirm, confirmation_plan
+from moeagent.tools.stats.noise import NoiseModel, noise_model
+
+NEVER_RAN = (LaunchOutcome.REFUSED,)
+
+
+def plan_of(loop: Loop) -> Plan:
+    """What the campaign may spend: corrections for many ideas and looks hang on it."""
+    limits = loop.settings.limits
+    return Plan(ideas=limits.experiments, launches=limits.launches)
+
+
+def noise_of(loop: Loop) -> NoiseModel:
+    """The noise floor from every repeated configuration of this campaign."""
+    price = loop.settings.host.price_per_hour
+    return noise_model(loop.settings.goal, loop.ledger.launches, price_per_hour=price)
+
+
+def launches_left(loop: Loop) -> int:
+    """Launches that ideas may still have; the rest is kept for the confirmation."""
+    return loop.settings.limits.launches - len(loop.ledger.launches) - plan_of(loop).reserve
+
+
+def judgement_of(loop: Loop, hypothesis_id: str, left: int) -> Judgement:
+    """What the launches so far say about one idea."""
+    hypothesis = loop.ledger.hypothesis(hypothesis_id)
+    assert hypothesis is not None
+    candidate = loop.course.candidates[hypothesis_id]
+    return judge(
+        Case(
+            hypothesis=hypothesis,
+            goal=loop.settings.goal,
+            incumbent=ran(loop.ledger.launches_of(loop.incumbent)),
+            candidate=tuple(loop.ledger.launches_of(candidate)),
+            noise=noise_of(loop),
+            plan=plan_of(loop),
+            launches_left=left,
+            facts=loop.surveyed.engine,
+            output=loop.outputs.verdict_on(candidate),
+            price_per_hour=loop.settings.host.price_per_hour,
+        )
+    )
+
+
+def ran(launches: list[Launch]) -> tuple[Launch, ...]:
+    """Launches that came to run at all."""
+    return tuple(launch for launch in launches if launch.outcome not in NEVER_RAN)
+
+
+def judge_ideas(loop: Loop, ideas: list[str], left: int) -> None:
+    """Judge these ideas; a verdict closes one, an improvement makes it the incumbent for the others."""
+    for idea in ideas:
+        found = judgement_of(loop, idea, left)
+        if found.verdict is None:
+            loop.course.open[idea] = found.assessment
+            continue
+        loop.course.open.pop(idea, None)
+        loop.decide(found.verdict)
+        if found.verdict.kind is VerdictKind.IMPROVED:
+            rebase(loop, idea)
+            return
+
+
+def rebase(loop: Loop, winner: str) -> None:
+    """The winner is the configuration to beat; ideas that are open go on from it."""
+    before, after = loop.incumbent, loop.course.candidates[winner]
+    loop.promote(after, winner)
+    for idea in loop.course.open:
+        change = before.diff(loop.course.candidates[idea])
+        moved = after.apply(change)
+        loop.remember(moved)
+        loop.course.candidates[idea] = moved
+        reason = f"{winner} is the configuration to beat now"
+        loop.course.open[idea] = Assessment(verdict=None, need="candidate", reason=reason)
+
+
+def following(loop: Loop) -> Step:
+    """The next launch, the next idea, or the end of exploring."""
+    course = loop.course
+    if not course.ended:
+        course.ended = experiments_exhausted(loop.settings.limits, loop.ledger, loop.world.active_s)
+    return next_step(
+        [OpenIdea(idea=idea, assessment=a) for idea, a in course.open.items()],
+        fresh=course.fresh,
+        more_ideas=not course.ended,
+        noise_sd=noise_of(loop).goal.cautious().sd,
+        launches_left=loop.settings.limits.launches - len(loop.ledger.launches),
+        reserve=plan_of(loop).reserve,
+    )
+
+
+def begin_confirmation(loop: Loop) -> bool:
+    """Plan fresh launches of baseline and champion; False when there is nothing to confirm or to spend."""
+    claim = claim_of(loop)
+    if claim is None or claim.supported_gain is None:
+        return False
+    left = loop.settings.limits.launches - len(loop.ledger.launches)
+    planned = confirmation_plan(claim.supported_gain, noise_of(loop).goal, launches_left=left)
+    loop.course.confirming = Confirming(list(planned.order), len(loop.ledger.launches))
+    if planned.order:
+        loop.note("confirmation", planned.reason)
+    return bool(planned.order)
+
+
+def claim_of(loop: Loop) -> Verdict | None:
+    """The verdict that made the incumbent; None for the baseline."""
+    incumbent: Incumbent | None = loop.ledger.incumbent
+    if incumbent is None or incumbent.hypothesis is None:
+        return None
+    return loop.ledger.verdict(incumbent.hypothesis)
+
+
+def confirmation_of(loop: Loop) -> Confirmation:
+    """What the fresh launches say."""
+    confirming = loop.course.confirming
+    fresh = loop.ledger.launches[confirming.first :] if confirming else []
+    return confirm(
+        loop.settings.goal,
+        [launch for launch in fresh if launch.config.id == loop.baseline.id],
+        [launch for launch in fresh if launch.config.id == loop.incumbent.id],
+        noise_of(loop),
+        price_per_hour=loop.settings.host.price_per_hour,
+    )

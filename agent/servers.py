@@ -1,0 +1,202 @@
+"""The servers of one run on its host: started in folders of their own, found again after a crash."""
+
+from collections.abc import Callable
+from contextlib import AbstractContextManager
+
+from moeagent.agent.interrupt import StopRequest
+from moeagent.agent.place import Place
+from moeagent.agent.settings import CampaignSettings
+from moeagent.memory.errors import EngineError, HostError
+from moeagent.memory.records import ServerConfig
+from moeagent.tools.engines.protocol import Engine
+from moeagent.tools.hosts.clock import SystemClock
+from moeagent.tools.hosts.command import Command, masked
+from moeagent.tools.hosts.ports import free_port
+from moeagent.tools.hosts.processes import ProcessState, attach, probe
+from moeagent.tools.server.lifecycle import ServerHandle, start_server, stop_server
+from moeagent.tools.server.readiness import Progress, ReadyReport, wait_until_ready
+
+GRACE_S = 20.0
+"""A polite stop may take this long before the firm one."""
+LOG_HEAD = 4 << 20
+LOG_TAIL = 12 << 20
+"""A log that is longer than both together is kept with its middle left out."""
+RETIRED = "retired"
+POLL_S = 0.25
+
+
+class Servers:
+    """One folder per start below the host's moeagent folder; a stopped one is marked as retired."""
+
+    def __init__(
+        self, place: Place, engine: Engine, settings: CampaignSettings, run: str, stop: StopRequest
+    ) -> None:
+        self._place = place
+        self._host = place.host
+        self._engine = engine
+        self._settings = settings
+        self._run = run
+        self._stop = stop
+        self._handles: dict[str, ServerHandle] = {}
+        self._clock = SystemClock()
+        self._root = ""
+
+    def ensure(self, launch: str, config: ServerConfig) -> str:
+        """Start the launch's server, or adopt the one that is there; returns the command, masked.
+
+        Raises HostError when it cannot be started.
+        """
+        folder = self._folder(launch)
+        known = attach(self._host, folder)
+        port = self._port_of(folder) if known else free_port(self._host)
+        command = self._command(config, port)
+        if known is None:
+            self._host.put(f"{folder}/port", f"{port}\n".encode())
+        self._handles[launch] = start_server(
+            self._host, command, run=self._run, launch=launch, folder=folder, port=port
+        )
+        return masked(command)
+
+    def wait(self, launch: str, on_progress: Callable[[Progress], None]) -> ReadyReport:
+        """Wait until the server is ready, dead or hung."""
+        return wait_until_ready(
+            self._host,
+            self._handles[launch],
+            self._engine.ready,
+            limit_s=self._settings.start_timeout_s,
+            poll_s=POLL_S if self._host.name in ("local", "sim") else 1.0,
+            on_progress=on_progress,
+        )
+
+    def revive(self, launch: str, config: ServerConfig) -> bool:
+        """After a resume: adopt the launch's server, or start it again if it is gone. True when started."""
+        if launch in self._handles:
+            return False
+        folder = self._folder(launch)
+        process = attach(self._host, folder)
+        if process is not None and probe(self._host, process).alive:
+            self._handles[launch] = ServerHandle(
+                launch=launch, folder=folder, port=self._port_of(folder), process=process
+            )
+            return False
+        if process is not None:
+            self._retire(folder)
+        self.ensure(launch, config)
+        report = self.wait(launch, lambda told: self._stop.check())
+        if report.outcome != "ready":
+            raise EngineError(
+                f"{launch} was ready before and is {report.outcome} now that the run goes on: {report.why}"
+            )
+        return True
+
+    def port(self, launch: str) -> AbstractContextManager[int]:
+        """A local port that reaches the server."""
+        return self._host.forward(self._handles[launch].port)
+
+    def settle(self, launch: str, wait_s: float) -> ProcessState:
+        """How the server is; one that is dying gets a moment to finish."""
+        deadline = self._clock.now() + wait_s
+        while True:
+            state = probe(self._host, self._handles[launch].process)
+            if not state.alive or self._clock.now() >= deadline:
+                return state
+            self._clock.sleep(POLL_S)
+
+    def log(self, launch: str) -> str:
+        """The server's whole log; the middle of a very long one is left out, and the text says so."""
+        path = f"{self._folder_of(launch)}/server.log"
+        try:
+            head = self._host.read(path, limit=LOG_HEAD + LOG_TAIL)
+            if len(head) < LOG_HEAD + LOG_TAIL:
+                return _text(head)
+            size = self._size(path)
+            tail = self._host.read(path, offset=max(LOG_HEAD, size - LOG_TAIL))
+        except HostError:
+            return ""
+        left_out = max(0, size - LOG_TAIL - LOG_HEAD)
+        return f"{_text(head[:LOG_HEAD])}\n[moeagent: {left_out} bytes left out]\n{_text(tail)}"
+
+    def stop(self, launch: str) -> list[str]:
+        """Stop the server; returns what is not as it should be afterwards."""
+        handle = self._handles.pop(launch, None) or self._found(launch)
+        if handle is None:
+            return []
+        report = stop_server(self._host, handle, grace_s=GRACE_S)
+        if report.processes.gone:
+            self._retire(handle.folder)
+        problems = [] if report.processes.gone else [f"processes {report.processes.remaining} do not end"]
+        return problems if report.port_free else [*problems, f"port {handle.port} is still taken"]
+
+    def stop_all(self) -> list[str]:
+        """Stop every server that this object knows."""
+        return [problem for launch in list(self._handles) for problem in self.stop(launch)]
+
+    def _command(self, config: ServerConfig, port: int) -> Command:
+        install = self._place.installs.get(config.install)
+        if install is None:
+            known = ", ".join(self._place.installs)
+            raise EngineError(f"there is no engine install {config.install!r}: the settings list {known}")
+        return self._engine.command(config, model=self._place.model, port=port, install=install)
+
+    def _found(self, launch: str) -> ServerHandle | None:
+        folder = self._folder(launch)
+        process = attach(self._host, folder)
+        if process is None:
+            return None
+        return ServerHandle(launch=launch, folder=folder, port=self._port_of(folder), process=process)
+
+    def _folder(self, launch: str) -> str:
+        """The folder of the launch's latest start that was not stopped, or a new one."""
+        base = f"{self._base()}/{self._run}/{launch}"
+        number = 0
+        while self._exists(f"{self._numbered(base, number)}/{RETIRED}"):
+            number += 1
+        return self._numbered(base, number)
+
+    def _folder_of(self, launch: str) -> str:
+        """The folder whose log belongs to the launch: also one that was stopped."""
+        if launch in self._handles:
+            return self._handles[launch].folder
+        base = f"{self._base()}/{self._run}/{launch}"
+        number = 0
+        while self._exists(f"{self._numbered(base, number + 1)}/port"):
+            number += 1
+        return self._numbered(base, number)
+
+    @staticmethod
+    def _numbered(base: str, number: int) -> str:
+        return base if number == 0 else f"{base}.{number}"
+
+    def _base(self) -> str:
+        if not self._root:
+            folder = self._settings.host.folder
+            if folder.startswith("~"):
+                home = self._run_text("sh", "-c", 'printf %s "$HOME"')
+                folder = home + folder.removeprefix("~")
+            self._root = folder
+        return self._root
+
+    def _exists(self, path: str) -> bool:
+        command = Command(("test", "-e", path), repeatable=True)
+        return self._host.run(command, timeout_s=60.0).ok
+
+    def _size(self, path: str) -> int:
+        return int(self._run_text("sh", "-c", 'wc -c < "$1"', "sh", path))
+
+    def _run_text(self, *argv: str) -> str:
+        result = self._host.run(Command(argv, repeatable=True), timeout_s=60.0)
+        if not result.ok:
+            raise HostError(
+                f"{self._host.name}: {argv[0]} failed: {result.stderr.decode('utf-8', 'replace')}"
+            )
+        return result.text.strip()
+
+    def _port_of(self, folder: str) -> int:
+        return int(self._host.read(f"{folder}/port"))
+
+    def _retire(self, folder: str) -> None:
+        self._host.put(f"{folder}/{RETIRED}", b"")
+
+
+def _text(data: bytes) -> str:
+    return data.decode("utf-8", "replace")

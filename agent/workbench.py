@@ -1,0 +1,223 @@
+"""The other side of the world's door: what performs the effects on the real host.
+
+Every effect may be cut by a crash and is then performed again, so each first looks for what is already
+there: a server of the same launch that still runs is adopted, never started twice.
+"""
+
+import base64
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+from moeagent.agent.events import Events, Progress
+from moeagent.agent.findings_index import STORE
+from moeagent.agent.interrupt import StopRequest
+from moeagent.agent.place import Place, open_place
+from moeagent.agent.servers import Servers
+from moeagent.agent.settings import CampaignSettings
+from moeagent.memory.errors import HostError, RemoteError
+from moeagent.memory.findings.store import Finding, FindingsStore
+from moeagent.memory.records import Scope, ServerConfig
+from moeagent.memory.tape.lines import Json
+from moeagent.tools.engines.registry import engine_by_name
+from moeagent.tools.load.probe import ask, calibrate
+from moeagent.tools.load.runner import run_rung
+from moeagent.tools.load.spec import RungSpec, Target
+
+KeepText = Callable[[str], str]
+KeepRaw = Callable[[bytes], str]
+DEATH_S = 10.0
+"""After a failed rung the server gets this long to finish dying: SGLang needs seconds to end its ranks."""
+INFO_TIMEOUT_S = 20.0
+
+
+class Workbench:
+    """Host, servers, load generator, findings store and language model of one live run."""
+
+    def __init__(
+        self,
+        settings: CampaignSettings,
+        run: str,
+        root: Path,
+        events: Events,
+        stop: StopRequest,
+        approver: Callable[[str, str], str] | None,
+    ) -> None:
+        self._settings = settings
+        self._run = run
+        self._store = root / STORE
+        self._events = events
+        self._stop = stop
+        self._approver = approver
+        self._engine = engine_by_name(settings.engine.name)
+        self._place: Place | None = None
+        self._servers: Servers | None = None
+        self._began = time.monotonic()
+        self._active_before: float | None = None
+
+    def clock(self, active_before_s: float) -> Json:
+        """Seconds of activity over all resumes."""
+        if self._active_before is None:
+            self._active_before = active_before_s
+        return {"active_s": round(self._active_before + time.monotonic() - self._began, 3)}
+
+    def survey(self) -> Json:
+        """Outputs of the survey's commands, base64 because a GGUF's head is binary."""
+        from moeagent.tools.survey.survey import run_survey
+
+        place = self._at()
+        install = next(iter(place.installs.values()))
+        outputs = run_survey(place.host, self._engine, install, place.model)
+        return {
+            "model": place.model,
+            "simulated": place.host.simulated,
+            "install": install.model_dump(mode="json"),
+            "outputs": {
+                name: {
+                    "exit_code": result.exit_code,
+                    "stdout": base64.b64encode(result.stdout).decode(),
+                    "stderr": base64.b64encode(result.stderr).decode(),
+                }
+                for name, result in outputs.items()
+            },
+        }
+
+    def known(self, scope: Scope, workload: str, goal: str, besides: str) -> list[Finding]:
+        """What earlier runs settled."""
+        store = FindingsStore(self._store)
+        try:
+            return store.known(scope, workload, goal, besides=besides)
+        finally:
+            store.close()
+
+    def start(self, launch: str, config: ServerConfig, keep: KeepText) -> Json:
+        """Start or adopt the server of a launch and wait for it."""
+        servers = self._own()
+        try:
+            command = servers.ensure(launch, config)
+        except RemoteError:
+            raise
+        except HostError as error:
+            return {"outcome": "refused", "command": "", "after_s": 0.0, "reason": str(error)}
+        report = servers.wait(launch, lambda told: self._tell("launch", told.stage or "", told.last_line))
+        info = self._info(launch) if report.outcome == "ready" else None
+        return {
+            "outcome": report.outcome,
+            "command": command,
+            "after_s": report.after_s,
+            "exit_code": report.exit_code,
+            "stage": report.stage or "",
+            "log": keep(servers.log(launch)),
+            "info": info,
+            "reason": report.why,
+        }
+
+    def calibrate(self, launch: str, config: ServerConfig, input_len: int) -> Json:
+        """How many words make a prompt of the workload's length on this server."""
+        with self._reach(launch, config) as port:
+            try:
+                found = calibrate(self._target(port), input_len)
+            except HostError as error:
+                return {"words": None, "problem": str(error)}
+        return {
+            "words": found.words,
+            "problem": "" if found.measured else "the server counts no prompt tokens",
+        }
+
+    def load(self, launch: str, config: ServerConfig, spec: Json, keep: KeepRaw) -> Json:
+        """Load the server at one concurrency and look how it is afterwards."""
+        servers = self._own()
+        relaunched = servers.revive(launch, config)
+        rung_spec = RungSpec.model_validate(spec)
+        step = f"concurrency {rung_spec.concurrency}"
+        with servers.port(launch) as port:
+            outcome = run_rung(
+                self._target(port),
+                rung_spec,
+                on_progress=lambda *told: self._fill(step, *told),
+                deadline_s=self._settings.rung_timeout_s,
+            )
+        rung = outcome.rung.model_copy(update={"raw": keep(outcome.raw)})
+        state = servers.settle(launch, DEATH_S if rung.failed else 0.0)
+        return {
+            "rung": rung.model_dump(mode="json"),
+            "alive": state.alive,
+            "exit_code": state.exit_code,
+            "relaunched": relaunched,
+        }
+
+    def sample_outputs(self, launch: str, config: ServerConfig, prompts: int) -> Json:
+        """Greedy answers for the output check."""
+        from moeagent.tools.output_check.collect import check_prompts, collect
+
+        with self._reach(launch, config) as port:
+            target = self._target(port)
+            sample = collect(target.base_url, model=target.model, prompts=check_prompts()[:prompts])
+        return {"sample": sample.model_dump(mode="json")}
+
+    def stop(self, launch: str, keep: KeepText) -> Json:
+        """Stop a server, verify that it is gone, bring its log."""
+        servers = self._own()
+        problems = servers.stop(launch)
+        log = servers.log(launch)
+        return {"verified": not problems, "log": keep(log) if log else None, "problems": problems}
+
+    def complete(self, request: Json) -> Json:
+        """One completion of the language model."""
+        import os
+
+        from moeagent.tools.llm.perform import perform_completion
+
+        return perform_completion(request, os.environ.get(self._settings.llm.api_key_env))
+
+    def approve(self, question: str, command: str) -> Json:
+        """The engineer's answer."""
+        return {"answer": self._approver(question, command) if self._approver else "awaiting"}
+
+    def stop_everything(self) -> list[str]:
+        """Stop every server that this run has running; returns what could not be stopped."""
+        return self._servers.stop_all() if self._servers else []
+
+    def close(self) -> None:
+        """Let go of the host."""
+        if self._place:
+            self._place.host.close()
+
+    def _at(self) -> Place:
+        if self._place is None:
+            self._place = open_place(self._settings, self._run)
+        return self._place
+
+    def _own(self) -> Servers:
+        if self._servers is None:
+            self._servers = Servers(self._at(), self._engine, self._settings, self._run, self._stop)
+        return self._servers
+
+    def _reach(self, launch: str, config: ServerConfig) -> Any:
+        self._own().revive(launch, config)
+        return self._own().port(launch)
+
+    def _target(self, port: int) -> Target:
+        return Target(
+            base_url=f"http://127.0.0.1:{port}",
+            api="openai-completions",
+            model=self._at().model,
+            extra_body=self._engine.load.ignore_eos_body,
+        )
+
+    def _info(self, launch: str) -> dict[str, Any] | None:
+        path = self._engine.load.info_path
+        if path is None:
+            return None
+        with self._own().port(launch) as port:
+            info = ask(self._target(port), path, INFO_TIMEOUT_S)
+        return info if isinstance(info, dict) else None
+
+    def _tell(self, step: str, stage: str, line: str) -> None:
+        self._stop.check()
+        self._events.emit(Progress(step, f"{stage} {line[:120]}".strip()))
+
+    def _fill(self, step: str, done: int, total: int, tokens: int, rate: float) -> None:
+        self._stop.check()
+        self._events.emit(Progress(step, f"{done} of {total or '?'} requests", done, total, rate))
