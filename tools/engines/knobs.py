@@ -9,13 +9,11 @@ from moeagent.memory.records import Knob
 from moeagent.tools.engines.catalogue import Catalogue, FlagEntry, Kind, version_key
 from moeagent.tools.engines.dump_parser import MARKER
 
-_JSON_TYPES = {
-    "loads",
-    "json_list_type",
-    "optional_type_json",
-    "parse_cuda_graph_config_arg",
-    "union_dict_and_str",
-}
+_JSON_TYPES = frozenset({
+    "loads", "json_list_type", "parse_cuda_graph_config_arg", "union_dict_and_str", "parse_dataclass",
+    "_parse_type",
+})  # fmt: skip
+"""Names of the converters of SGLang 0.5.9 to 0.5.23 and vLLM 0.16 to 0.33 that take JSON."""
 _INT_TYPES = {"int", "human_readable_int", "human_readable_int_or_auto", "parse_int"}
 _FLAG_ACTIONS = re.compile(r"StoreTrue|StoreFalse|BooleanOptional|Help|Version|Deprecated\w*StoreTrue")
 _OPTION = re.compile(r"--?[A-Za-z][\w-]*")
