@@ -2,6 +2,7 @@
 
 import math
 from collections.abc import Mapping, Sequence
+from statistics import variance
 from typing import TYPE_CHECKING
 
 from moeagent.memory.records import Goal, Launch, Record
@@ -14,9 +15,10 @@ if TYPE_CHECKING:
 Series = Sequence[tuple[int, float]]
 """(position in the campaign, logarithm of the measure), one entry per launch of one configuration."""
 
-DRIFT_RATIO = 0.5
+DRIFT_RATIO = 0.35
 """Standard deviation of the machine's slow drift over that of a launch: clocks and heat move a long campaign
-by about half of what two launches differ by. Too large costs a little precision, too small costs honesty."""
+by about a third of what two launches differ by. A machine without drift is then taken to repeat at most 6 %
+better than it does."""
 DRIFT_SPAN = 20.0
 """Launches after which the drift is mostly forgotten (correlation 1/e)."""
 LEAST_SD = 0.002
@@ -64,13 +66,16 @@ def correlation(positions: Sequence[int]) -> "NDArray[np.float64]":
 def noise_floor(groups: Sequence[Series], earlier: Sequence[Series] = ()) -> NoiseFloor:
     """Pooled over every configuration launched more than once.
 
-    groups: this campaign's configurations, one series each. earlier: series of other campaigns on this host.
+    groups: this campaign's configurations, one series each. earlier: series of other campaigns on this host,
+    whose drift counts as noise.
     """
     repeated = [g for g in earlier if len(g) > 1]
-    parts = [_residual([g for g in groups if len(g) > 1])] + [_residual([g]) for g in repeated]
-    df = sum(d for _, d in parts)
-    sd = max(LEAST_SD, math.sqrt(sum(s for s, _ in parts) / df)) if df else 0.0
-    return NoiseFloor(sd=sd, df=df, earlier=sum(len(g) for g in repeated))
+    squares, df = _residual([g for g in groups if len(g) > 1])
+    for group in repeated:
+        squares += variance([value for _, value in group]) * (len(group) - 1)
+        df += len(group) - 1
+    sd = max(LEAST_SD, math.sqrt(squares / df)) if df else 0.0
+    return NoiseFloor(sd=sd, df=df, earlier=sum(map(len, repeated)))
 
 
 def _residual(groups: Sequence[Series]) -> tuple[float, float]:

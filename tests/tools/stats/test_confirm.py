@@ -1,0 +1,72 @@
+import pytest
+
+from moeagent.memory.records import Effect, Goal, PredictedEffect
+from moeagent.tools.stats.calibration import calibration, prediction_scores
+from moeagent.tools.stats.confirm import confirm, confirmation_plan
+from moeagent.tools.stats.noise import NoiseFloor, noise_model
+
+
+def _effect(value, low=0.0, high=1.0, concurrency=None):
+    return Effect(concurrency=concurrency, effect=value, low=low, high=high, launches=(3, 3))
+
+
+def test_order_is_mirrored_and_small_gains_ask_for_more():
+    noise = NoiseFloor(sd=0.04, df=30)
+    large = confirmation_plan(_effect(0.5, 0.3), noise, launches_left=40)
+    small = confirmation_plan(_effect(0.06, 0.04), noise, launches_left=40)
+    assert large.order == ("incumbent", "candidate", "candidate", "incumbent", "incumbent", "candidate")
+    assert 6 < len(small.order) <= 40
+    assert len(confirmation_plan(_effect(0.06, 0.04), noise, launches_left=5).order) == 4
+    assert confirmation_plan(_effect(0.5, 0.3), noise, launches_left=0).order == ()
+
+
+@pytest.fixture
+def confirmed(launch):
+    def make(before, after):
+        old = [launch(2 * i + 1, 1600 * s) for i, s in enumerate(before)]
+        new = [launch(2 * i + 2, 1600 * s, "--new") for i, s in enumerate(after)]
+        return confirm(Goal(), old, new, noise_model(Goal(), old + new))
+
+    return make
+
+
+def test_only_a_confirmed_gain_makes_a_headline(confirmed):
+    good = confirmed([1, 1.01, 0.99], [1.3, 1.31, 1.29])
+    assert good.status == "confirmed"
+    assert good.headline is not None
+    assert good.headline.effect == pytest.approx(0.3, abs=0.02)
+    for before, after, status in (
+        ([1, 1.04, 0.97], [1.03, 1.05, 1.0], "unresolved"),
+        ([1, 1.01, 0.99], [0.8, 0.81, 0.82], "refuted"),
+        ([1, 1.01], [1.6, 1.61], "unresolved"),
+        ([], [], "not-run"),
+    ):
+        found = confirmed(before, after)
+        assert (found.status, found.headline) == (status, None)
+
+
+def test_a_champion_that_fails_when_launched_again_is_refuted(launch, rung):
+    old, new = [launch(1), launch(4)], [launch(2, rungs=()), launch(3, rungs=())]
+    assert confirm(Goal(), old, new, noise_model(Goal(), old)).status == "refuted"
+
+
+def test_predictions_are_scored_and_summarised():
+    predicted = [
+        PredictedEffect(concurrency=1, effect=0.1, low=0.05, high=0.15),
+        PredictedEffect(concurrency=256, effect=0.2, low=0.1, high=0.3),
+        PredictedEffect(concurrency=1024, effect=0.3, low=0.2, high=0.4),
+    ]
+    measured = [_effect(0.12, concurrency=1), _effect(-0.1, concurrency=256)]
+    scores = prediction_scores(predicted, measured)
+    assert [(s.concurrency, s.inside, s.sign_right) for s in scores] == [(1, True, True), (256, False, False)]
+    found = calibration(scores)
+    assert found is not None
+    assert (found.scored, found.inside, found.sign_right) == (2, 0.5, 0.5)
+    assert found.bias == pytest.approx(0.14)
+    assert calibration([]) is None
+
+
+def test_a_predicted_nothing_that_is_nothing_has_the_right_sign():
+    nothing = [PredictedEffect(concurrency=1, effect=0.0, low=-0.02, high=0.02)]
+    assert prediction_scores(nothing, [_effect(0.004, concurrency=1)])[0].sign_right
+    assert not prediction_scores(nothing, [_effect(0.2, concurrency=1)])[0].sign_right
