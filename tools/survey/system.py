@@ -37,7 +37,7 @@ def parse_meminfo(text: str) -> Memory | None:
         return None
     available = sizes.get("MemAvailable", sizes.get("MemFree", 0))
     return Memory(
-        total_gib=round(sizes["MemTotal"] / KIB_PER_GIB, 2), available_gib=round(available / KIB_PER_GIB, 2)
+        total_gib=round(sizes["MemTotal"] / KIB_PER_GIB, 4), available_gib=round(available / KIB_PER_GIB, 4)
     )
 
 
@@ -48,7 +48,7 @@ def parse_df(text: str) -> Disk | None:
         return None
     total, free, mount = rows[-1]
     return Disk(
-        mount=mount, total_gib=round(int(total) / KIB_PER_GIB, 2), free_gib=round(int(free) / KIB_PER_GIB, 2)
+        mount=mount, total_gib=round(int(total) / KIB_PER_GIB, 4), free_gib=round(int(free) / KIB_PER_GIB, 4)
     )
 
 
