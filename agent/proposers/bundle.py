@@ -23,7 +23,9 @@ SAFE = 0.12
 SHARE = 0.1
 """A part must promise at least this share of the smallest effect that counts."""
 OVERLAP = 0.8
-"""What is left of the sum of the gains: two levers of one limit bring less together than apart."""
+"""What is left of the smaller gains: two levers of one limit bring less together than apart."""
+CERTAIN = 0.9
+"""A part must be as sure as this to apply: no doubtful precondition, no earlier failure."""
 APART = ("combine", "undo", "known", "declared")
 """Sources whose candidates stand alone: they are combinations already, or mere guesses."""
 
@@ -49,8 +51,10 @@ def bundle(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
 
 
 def _can_share(ranked: Ranked) -> bool:
-    kind = ranked.candidate.move.split(":")[0]
-    return ranked.gain.chance() >= LIKELY and ranked.candidate.risk <= SAFE and kind not in APART
+    candidate = ranked.candidate
+    if candidate.move.split(":")[0] in APART or candidate.doubt < CERTAIN:
+        return False
+    return ranked.gain.chance() >= LIKELY and candidate.risk <= SAFE
 
 
 def _joined(parts: _Parts, other: Ranked, question: Question) -> _Parts | None:
@@ -108,4 +112,6 @@ def _ranked(parts: _Parts, question: Question) -> Ranked | None:
 
 def _sum(gains: Sequence[Gain]) -> Gain:
     """The gain of changes made together."""
-    return Gain(OVERLAP * sum(g.mean for g in gains), math.hypot(*(g.sd for g in gains)))
+    largest = max(g.mean for g in gains)
+    rest = sum(g.mean for g in gains) - largest
+    return Gain(largest + OVERLAP * rest, math.hypot(*(g.sd for g in gains)))
