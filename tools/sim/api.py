@@ -60,6 +60,13 @@ def _integer(body: dict[str, Any], name: str, default: int) -> int:
     return value
 
 
+def _object(body: dict[str, Any], name: str) -> dict[str, Any]:
+    value = body.get(name) or {}
+    if not isinstance(value, dict):
+        raise BadRequestError(f"{name} must be an object, got {value!r}.")
+    return value
+
+
 def _prompt(value: Any) -> Prompt:
     if isinstance(value, list) and len(value) == 1 and isinstance(value[0], str | list):
         value = value[0]
@@ -106,7 +113,7 @@ def parse_generation(http: HttpRequest, limits: Limits) -> Generation:
     form = {"/v1/completions": "completion", "/v1/chat/completions": "chat"}.get(http.path, "generate")
     if form == "generate":
         prompt = _prompt(body.get("input_ids") or body.get("text"))
-        sampling = body.get("sampling_params") or {}
+        sampling = _object(body, "sampling_params")
         wanted, ignore_eos = (
             _integer(sampling, "max_new_tokens", DEFAULT_GENERATE_TOKENS),
             sampling.get("ignore_eos"),
@@ -129,7 +136,7 @@ def parse_generation(http: HttpRequest, limits: Limits) -> Generation:
     return Generation(
         form=form, request=Request(tokens, limits.cached(prompt, tokens), length), answer=answer, http=http,
         model=str(body.get("model") or limits.model), streams=bool(body.get("stream")),
-        with_usage=bool((body.get("stream_options") or {}).get("include_usage")),
+        with_usage=bool(_object(body, "stream_options").get("include_usage")),
         finish_reason="length" if length == allowed else "stop", interval=limits.interval,
     )  # fmt: skip
 

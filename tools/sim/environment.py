@@ -70,6 +70,9 @@ def _stand_in_package(site: Path) -> None:
         f'"""Stand-in of the simulated machine."""\n\n__version__ = "{VERSION}"\n'
     )
     (package / "srt" / "__init__.py").write_text("")
+    distribution = site / f"sglang-{VERSION}.dist-info"
+    distribution.mkdir(exist_ok=True)
+    (distribution / "METADATA").write_text(f"Metadata-Version: 2.1\nName: sglang\nVersion: {VERSION}\n")
     (package / "version.py").write_text(f'__version__ = "{VERSION}"\n')
     (package / "srt" / "server_args.py").write_text(
         '"""The simulated engine\'s command line."""\n\n'

@@ -13,6 +13,8 @@ from moeagent.tools.sim.world import World
 
 US = 1e-6
 MSCCLPP_MAX_BYTES = 1 << 20
+MSCCLPP_SHARE = 3.0
+"""All-reduces are at most about a third of a step: what a gain of the whole asks of them."""
 ROW_BYTES = 12.0
 """Activation traffic of one routed row, per hidden value."""
 PREFILL_EFFICIENCY = 0.62
@@ -164,7 +166,7 @@ class Speed:
         if env.get("NCCL_ALGO", "").lower() == "tree":
             time *= 1.25
         if captured and self._settings.args["enable_mscclpp"] and message <= MSCCLPP_MAX_BYTES:
-            time *= 1.0 - 4.0 * self._hidden.mscclpp
+            time *= 1.0 - MSCCLPP_SHARE * self._hidden.mscclpp
         return float(time)
 
     # what surrounds it
