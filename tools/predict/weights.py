@@ -49,9 +49,10 @@ def _shared_note(settings: EngineSettings) -> str:
 
 
 def _embedding(model: ModelShape, settings: EngineSettings) -> float:
+    """Under DP attention every rank holds the whole embedding; the head stays split."""
     parts = count(model)
-    largest = parts.embedding + parts.head if settings.pp == 1 else max(parts.embedding, parts.head)
-    return largest * _BF16 / settings.attention_tp
+    embedding, head = parts.embedding / settings.attention_tp, parts.head / settings.tp
+    return (embedding + head if settings.pp == 1 else max(embedding, head)) * _BF16
 
 
 def _draft_bytes(model: ModelShape, settings: EngineSettings) -> float:

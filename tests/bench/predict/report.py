@@ -1,6 +1,6 @@
 """How well the predictor does against published measurements: a report, not a gate.
 
-Run `python tests/bench/predict/report.py [TABLE.csv]`.
+Run `PYTHONPATH=tests python -m bench.predict.report [TABLE.csv]`.
 """
 
 import sys
@@ -8,12 +8,12 @@ from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
 
+from bench.predict.rows import FIXTURES, Case, SkippedRow, case_of, parent_of, read_table
 from rich.console import Console
 from rich.table import Table
 
 from moeagent.tools.predict import predict
 from moeagent.tools.predict.tables import constants, priors
-from tests.bench.predict.rows import FIXTURES, Case, SkippedRow, case_of, parent_of, read_table
 
 _WORTH = 0.05
 _PREFILL_WIDTH = 1.3

@@ -1,0 +1,91 @@
+"""`moeagent predict` as a user calls it."""
+
+import json
+from pathlib import Path
+from subprocess import CompletedProcess, run
+from sys import executable
+
+import pytest
+from fixtures.predict.shapes import MODELS
+
+GLM = str(MODELS / "GLM-5.1-NVFP4.json")
+BASE = (
+    "--gpu",
+    "8x RTX PRO 6000",
+    "--model-config",
+    GLM,
+    "--flag",
+    "--tp-size 8",
+    "--flag",
+    "--mem-fraction-static 0.92",
+)
+
+
+def moeagent(*words: str) -> CompletedProcess[str]:
+    return run(
+        [executable, "-m", "moeagent.agent", "predict", *words], capture_output=True, text=True, timeout=60
+    )
+
+
+def test_a_prediction_without_gpu_or_host():
+    found = moeagent(*BASE, "--concurrency", "1,64")
+    assert found.returncode == 0, found.stderr
+    for words in (
+        "routed experts",
+        "Verdict: tight",
+        "Limit at 64",
+        "Risk of death",
+        "Tile NVFP4 128x256x128",
+    ):
+        assert words in found.stdout
+    assert max(len(line) for line in found.stdout.splitlines() if "(" in line and ")-" not in line) < 300
+
+
+def test_two_configurations_as_json():
+    found = moeagent(
+        *BASE, "--against", "--moe-a2a-backend flashinfer", "--against", "NCCL_MIN_NCHANNELS=8", "--json"
+    )
+    answer = json.loads(found.stdout)
+    assert answer["first"]["prediction"]["memory"]["verdict"] == "tight"
+    assert answer["second"]["config"]["env"] == {"NCCL_MIN_NCHANNELS": "8"}
+    assert [e["concurrency"] for e in answer["effects"]] == [1, 10, 256, 1024]
+    rung = answer["first"]["prediction"]["rungs"][0]
+    assert rung["output_tok_s"]["low"] < rung["output_tok_s"]["value"] < rung["output_tok_s"]["high"]
+    assert rung["limit"]
+
+
+def test_a_flag_can_be_dropped_in_the_comparison():
+    answer = json.loads(moeagent(*BASE, "--against", "no --mem-fraction-static", "--json").stdout)
+    assert "--mem-fraction-static" not in answer["second"]["config"]["flags"]
+
+
+def test_an_unknown_architecture_is_stated(tmp_path: Path):
+    (tmp_path / "config.json").write_text('{"architectures": ["Weird"], "hidden_size": 8}')
+    found = moeagent("--gpu", "8x H200", "--model-config", str(tmp_path))
+    assert found.returncode == 0
+    assert "config.json lacks num_hidden_layers" in found.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "message"),
+    [
+        (("--gpu", "8x Foo", "--model-config", GLM), "not in the table"),
+        (("--gpu", "8x H200"), "--model-config"),
+        (("--model-config", GLM), "--gpu"),
+        ((*BASE, "--concurrency", "0"), "positive numbers"),
+        ((*BASE, "--env", "X"), "NAME=VALUE"),
+        ((*BASE, "--engine", "lmdeploy"), "sglang, vllm or llamacpp"),
+    ],
+)
+def test_bad_input_is_one_line_and_exit_code_2(words, message):
+    found = moeagent(*words)
+    assert found.returncode == 2
+    assert message in found.stderr
+    assert "Traceback" not in found.stderr
+
+
+def test_a_file_that_is_no_json(tmp_path: Path):
+    (tmp_path / "config.json").write_text("not json")
+    found = moeagent("--gpu", "H200", "--model-config", str(tmp_path))
+    assert found.returncode == 2
+    assert "cannot be read as JSON" in found.stderr
