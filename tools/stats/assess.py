@@ -34,7 +34,8 @@ class Assessment(Record):
     """Gain by the goal's score with the interval that a claim must clear; positive is better for every goal
     (for latency and cost: incumbent over candidate, less one)."""
     effects: tuple[Effect, ...] = ()
-    """Change of output tok/s at each concurrency with its own 95 % interval: a record, never a claim."""
+    """Change of output tok/s at each concurrency with its own 95 % interval: a record, never a claim.
+    Filled in when there is a verdict."""
     log_ratio: float | None = None
     launches: tuple[int, int] = (0, 0)
     """Of the incumbent and of the candidate, with a value for the goal."""
@@ -59,13 +60,10 @@ def assess(
     """
     before, _ = goal_series(goal, incumbent, strict=False, price_per_hour=price_per_hour)
     after, _ = goal_series(goal, candidate, strict=True, price_per_hour=price_per_hour)
-    effects = rung_effects(incumbent, candidate, noise)
     found = contrast(before, after)
     if found is None:
         side: Side = "candidate" if before else "incumbent"
-        return Assessment(
-            verdict=None, need=side, effects=effects, reason=f"no {side} launch has a value for the goal"
-        )
+        return Assessment(verdict=None, need=side, reason=f"no {side} launch has a value for the goal")
     decided = _decide(goal, found, noise.goal, plan, launches_left)
     need = None if decided[0] else _next_side(before, after)
     effect = _claim_effect(found, noise.goal, plan)
@@ -74,7 +72,7 @@ def assess(
         need=need,
         pursue=need is not None and _promising(found, noise.goal),
         goal_effect=effect,
-        effects=effects,
+        effects=rung_effects(incumbent, candidate, noise) if decided[0] else (),
         log_ratio=found.log_ratio,
         launches=found.launches,
         information=found.information,
