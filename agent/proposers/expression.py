@@ -80,10 +80,13 @@ def names(text: str) -> frozenset[str]:
 def evaluate(text: str, facts: Mapping[str, Value | None], functions: Mapping[str, Function]) -> Value:
     """The expression's value.
 
-    Raises UnknownFactError where a fact that decides it is None, ExpressionError for a name or a form that
-    the language does not have.
+    Raises UnknownFactError where a fact that decides it is None or no number, ExpressionError for a name or a
+    form that the language does not have.
     """
-    value = _Walker(text, facts, functions).walk(_parse(text))
+    try:
+        value = _Walker(text, facts, functions).walk(_parse(text))
+    except (TypeError, ArithmeticError) as error:
+        raise UnknownFactError(f"{text!r} cannot be computed from what is known here: {error}") from error
     if not isinstance(value, bool | int | float | str):
         raise ExpressionError(f"{text!r} gives {value!r}, which is no value of a flag")
     return value

@@ -63,12 +63,18 @@ def _machine(host: HostFacts) -> dict[str, Value | None]:
     capability = gpu.compute_capability if gpu else None
     return {
         "gpus": len(host.gpus),
-        "sm": int(float(capability) * 10 + 0.5) if capability else (None if gpu else 0),
+        "sm": _capability(capability) if gpu else 0,
         "gpu_gib": gpu.memory_mib / 1024 if gpu else 0.0,
         "nvlink": _nvlink(host),
         "cores": host.cpu_cores,
         "ram_gib": host.ram_gib,
     }
+
+
+def _capability(text: str | None) -> int | None:
+    """12.0 as 120."""
+    major, _, minor = (text or "").partition(".")
+    return int(major) * 10 + int(minor) if major.isdigit() and minor.isdigit() else None
 
 
 def _nvlink(host: HostFacts) -> bool | None:
@@ -146,18 +152,30 @@ def _current(
     """What is in force: the configuration's value, else the engine's word at launch, else its default."""
     present = spelling.find(name, config.flags)
     if present is not None:
-        return config.flags[present]
+        return _as_number(config.flags[present])
     for launch in reversed(view.launches_of(config)):
         for key in spelling.effective_keys(name):
             value = launch.effective.get(key)
             if isinstance(value, bool | int | float | str):
-                return value
+                return _as_number(value)
     knob = spelling.declared(name)
     if knob is not None and knob.default is not None:
         return knob.default
     if default is None:
         raise UnknownFactError(f"the value of {name} in force is not known")
     return default
+
+
+def _as_number(value: Value) -> Value:
+    """A number that somebody wrote as text, as a number."""
+    if not isinstance(value, str):
+        return value
+    for kind in (int, float):
+        try:
+            return kind(value)
+        except ValueError:
+            continue
+    return value
 
 
 def _version(text: str | None) -> tuple[int, ...]:

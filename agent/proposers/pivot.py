@@ -61,22 +61,37 @@ def _changes(diagnosis: Diagnosis, series: Series, book: RemedyBook) -> Iterator
 def _of_remedy(remedy: Remedy, series: Series) -> ConfigChange | None:
     """The change of one remedy, None when it is not a change of the configuration."""
     target = remedy.target.removeprefix("env ").strip()
-    if not target.startswith("-"):
-        is_env = target.isupper() and remedy.value is not None and remedy.direction != "action"
-        return ConfigChange(set_env={target: _env_text(remedy.value)}) if is_env else None
-    if " " in target or "=" in target:
+    if remedy.direction == "action" or " " in target or "=" in target:
         return None
-    value = None if remedy.value is None else _typed(remedy.value, series.question.spelling.declared(target))
+    if not target.startswith("-"):
+        return _variable(target, remedy)
+    knob = series.question.spelling.declared(target)
+    value = None if remedy.value is None else _typed(remedy.value, knob)
     match remedy.direction:
         case "raise" | "lower":
             return _moved(target, remedy.direction, series, value)
         case "remove":
             return ConfigChange(remove_flags=(target,))
-        case "add":
+        case "add" if value is not None or knob is None or knob.kind == "bool":
             return ConfigChange(set_flags={target: True if value is None else value})
-        case "replace" if value is not None:
-            return ConfigChange(set_flags={target: value})
+        case "replace" | "add":
+            word = series.alternative(target) if value is None else value
+            return None if word is None else ConfigChange(set_flags={target: word})
     return None
+
+
+def _variable(name: str, remedy: Remedy) -> ConfigChange | None:
+    """The environment variable set as the remedy says, or as the data knows; None for other things."""
+    if not name.isascii() or not name.replace("_", "").isalnum() or name != name.upper():
+        return None
+    if remedy.direction == "remove":
+        return ConfigChange(remove_env=(name,))
+    value = remedy_book().variable_value(name) if remedy.value is None else _env_text(remedy.value)
+    return None if value is None else ConfigChange(set_env={name: value})
+
+
+def _env_text(value: FlagValue) -> str:
+    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _typed(value: FlagValue, knob: Knob | None) -> FlagValue:
@@ -87,10 +102,6 @@ def _typed(value: FlagValue, knob: Knob | None) -> FlagValue:
         return whole(knob, float(value))
     except ValueError:
         return value
-
-
-def _env_text(value: bool | int | float | str | None) -> str:
-    return str(int(value)) if isinstance(value, bool) else str(value)
 
 
 def _of_step(step: FlagStep, series: Series) -> ConfigChange | None:
@@ -112,7 +123,10 @@ def _moved(flag: str, way: Way, series: Series, exact: FlagValue | None) -> Conf
     if rule is None:
         return None
     steps = rule.lower if way == "lower" else rule.raise_
-    moved = round(steps.apply(now, series.moves(flag, way), way), 3)
+    bound = series.question.number(str(steps.bound))
+    if bound is None:
+        return None
+    moved = round(steps.apply(now, series.moves(flag, way), way, bound), 3)
     if moved == now or (moved < now) is not (way == "lower"):
         return None
     return ConfigChange(set_flags={flag: whole(series.question.spelling.declared(flag), moved)})

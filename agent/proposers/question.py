@@ -1,7 +1,7 @@
 """One turn's question: the view with everything that is derived from it once."""
 
 from moeagent.agent.proposers.book import Book, LimitName
-from moeagent.agent.proposers.expression import ExpressionError, Function, UnknownFactError, Value, evaluate
+from moeagent.agent.proposers.expression import Function, UnknownFactError, Value, evaluate
 from moeagent.agent.proposers.facts import facts_of, functions_of
 from moeagent.agent.proposers.history import Past
 from moeagent.agent.proposers.limits import Limit
@@ -68,8 +68,6 @@ class Question:
             return 1.0 if evaluate(condition, self.facts, self.functions) else 0.0
         except UnknownFactError:
             return UNKNOWN_FACT_DOUBT
-        except TypeError as error:
-            raise ExpressionError(f"{condition!r} compares values of different kinds: {error}") from error
 
     def relevance(self, limits: tuple[LimitName, ...]) -> float:
         """How much of its promise a move keeps, by what binds now."""

@@ -18,15 +18,16 @@ class Steps(Record):
 
     plus: tuple[float, ...] = ()
     times: tuple[float, ...] = ()
-    bound: float
+    bound: float | str
+    """A number, or an expression over the facts."""
 
-    def apply(self, value: float, attempt: int, way: Way) -> float:
+    def apply(self, value: float, attempt: int, way: Way, bound: float) -> float:
         """The value after the attempt (0-based) in this direction; the value itself when at the bound."""
         if self.times:
             moved = value * self.times[min(attempt, len(self.times) - 1)]
         else:
             moved = value + self.plus[min(attempt, len(self.plus) - 1)]
-        return max(moved, self.bound) if way == "lower" else min(moved, self.bound)
+        return max(moved, bound) if way == "lower" else min(moved, bound)
 
 
 class KnobSteps(Record):
@@ -35,7 +36,7 @@ class KnobSteps(Record):
     engine: str
     flag: str
     default: FlagValue | None = None
-    """What is in force when neither the configuration nor the engine says it."""
+    """What is in force when neither the configuration nor the engine says it; after = an expression."""
     lower: Steps
     raise_: Steps = Field(alias="raise")
     source: str
@@ -68,6 +69,23 @@ class Fallback(Record):
     source: str
 
 
+class Alternatives(Record):
+    """Other values of a flag that takes a word, in the order in which to try them."""
+
+    engine: str
+    flag: str
+    values: tuple[str, ...]
+    source: str
+
+
+class Variable(Record):
+    """What an environment variable is set to when a remedy names it without a value."""
+
+    name: str
+    value: str
+    source: str
+
+
 class RemedyBook(Record):
     """Everything in the file."""
 
@@ -75,6 +93,8 @@ class RemedyBook(Record):
     knob: tuple[KnobSteps, ...]
     together: tuple[Together, ...] = ()
     fallback: tuple[Fallback, ...] = ()
+    alternative: tuple[Alternatives, ...] = ()
+    variable: tuple[Variable, ...] = ()
 
     def fallbacks(self, engine: str, failure_class: str) -> tuple[FlagStep, ...]:
         """The steps for this failure, in order."""
@@ -84,6 +104,10 @@ class RemedyBook(Record):
             if rule.engine == engine and failure_class in rule.classes
             for step in rule.steps
         )
+
+    def variable_value(self, name: str) -> str | None:
+        """What to set the variable to, None when the book does not know it."""
+        return next((v.value for v in self.variable if v.name == name), None)
 
 
 def parse_remedies(text: str, name: str) -> RemedyBook:

@@ -9,7 +9,7 @@ from moeagent.agent.proposers.question import Question
 from moeagent.agent.proposers.remedies import KnobSteps, Way, remedy_book
 from moeagent.agent.proposers.spelling import Spelling
 from moeagent.agent.proposers.view import CampaignView
-from moeagent.memory.records import ConfigChange, Pivot, ServerConfig
+from moeagent.memory.records import ConfigChange, FlagValue, Pivot, ServerConfig
 
 
 class Series:
@@ -18,8 +18,8 @@ class Series:
     def __init__(self, question: Question, steps: list[tuple[ServerConfig, ServerConfig]]) -> None:
         self.question, self.steps = question, steps
         self.config = question.base
-        self._seen = {x.config.id for x in question.view.launches} | {self.config.id}
-        self._seen |= {c.id for pair in steps for c in pair}
+        known = [x.config for x in question.view.launches] + [c for pair in steps for c in pair]
+        self._seen = {question.spelling.effective_key(c) for c in (*known, self.config)}
         self._aim = _hypothesis_change(self.config, steps, question.view)
 
     @classmethod
@@ -51,13 +51,23 @@ class Series:
 
     def number(self, config: ServerConfig, flag: str) -> float | None:
         """The flag's number in force under the configuration, None when it has none or nobody knows it."""
-        view, rule = self.question.view, self.rule(flag)
-        in_force = functions_of(view, config, self.question.spelling)["flag"]
-        try:
-            value = in_force(flag)
-        except UnknownFactError:
-            value = rule.default if rule and rule.default is not None else ""
+        value = self._in_force(config, flag)
         return None if isinstance(value, bool | str) else float(value)
+
+    def _in_force(self, config: ServerConfig, flag: str) -> FlagValue:
+        in_force = functions_of(self.question.view, config, self.question.spelling)["flag"]
+        try:
+            return in_force(flag)
+        except UnknownFactError:
+            return self._assumed(flag)
+
+    def _assumed(self, flag: str) -> FlagValue:
+        """The data's word on what is in force; a text when it has none."""
+        rule = self.rule(flag)
+        try:
+            return "" if rule is None or rule.default is None else self.question.value(rule.default)
+        except UnknownFactError:
+            return ""
 
     def rule(self, flag: str) -> KnobSteps | None:
         """The step sizes of the flag under any of its spellings."""
@@ -65,9 +75,21 @@ class Series:
         knobs = remedy_book().knob
         return next((k for k in knobs if k.engine == self.config.engine and k.flag in spellings), None)
 
+    def alternative(self, flag: str) -> str | None:
+        """The next word for the flag that the series did not have and the engine accepts."""
+        spelling = self.question.spelling
+        spellings, knob = spelling.all(flag), spelling.declared(flag)
+        had = {c.flags.get(s) for c in (self.config, *(c for p in self.steps for c in p)) for s in spellings}
+        had.add(self._in_force(self.config, flag))
+        for entry in remedy_book().alternative:
+            if entry.engine == self.config.engine and entry.flag in spellings:
+                accepted = (v for v in entry.values if not knob or not knob.choices or v in knob.choices)
+                return next((v for v in accepted if v not in had), None)
+        return None
+
     def allows(self, child: ServerConfig) -> bool:
         """New, one-way, and still a test of what the hypothesis said."""
-        if child.id in self._seen:
+        if self.question.spelling.effective_key(child) in self._seen:
             return False
         change = self.config.diff(child)
         return all(self._one_way(k, child) for k in change.knobs()) and self._keeps_aim(child)

@@ -212,3 +212,44 @@ def test_no_series_loops(diagnoses):
 def test_a_faulty_remedy_file_is_named():
     with pytest.raises(InputError, match="mine"):
         parse_remedies("max_attempts = 0\nknob = []", "mine")
+
+
+def test_a_remedy_that_says_another_takes_the_next_word_of_the_data():
+    found = diagnosis("kernel.unsupported_arch", remedy("--attention-backend", "replace"))
+    change = ConfigChange(set_flags={"--enable-mscclpp": True})
+    configs = play(view_of(change=change), BASELINE.apply(change), [found, found, found])
+    assert [c.flags.get("--attention-backend") for c in configs] == [None, "triton", "flashinfer"]
+
+
+def test_a_variable_is_set_to_what_the_data_knows_and_never_to_what_is_denied():
+    found = diagnosis(
+        "comm.p2p",
+        remedy("LD_PRELOAD", "add", "/tmp/x.so"),
+        remedy("NCCL_DEBUG", "add"),
+        remedy("NCCL_P2P_DISABLE", "add"),
+    )
+    step = next_pivot(BASELINE.apply(EP8), found, [], view_of())
+    assert step.config.env == {"NCCL_P2P_DISABLE": "1"}
+
+
+def test_a_flag_that_needs_a_value_is_not_added_without_one():
+    engine = EngineFacts(
+        engine="sglang",
+        version="0.5.9",
+        knobs=(Knob(name="--chat-template", kind="str"), Knob(name="--tp-size", kind="int")),
+    )
+    found = diagnosis("model.tokenizer", remedy("--chat-template", "add"))
+    change = ConfigChange(set_flags={"--tp-size": 4})
+    assert next_pivot(BASELINE.apply(change), found, [], view_of(change=change, engine=engine)) is None
+
+
+def test_context_is_not_cut_below_what_the_workload_needs():
+    found = diagnosis("oom.kv_pool.startup", remedy("--context-length", "lower"))
+    base = BASELINE.apply(ConfigChange(set_flags={"--context-length": 3000}))
+    step = next_pivot(base.apply(EP8), found, [], view_of(baseline=base))
+    assert step.config.flags["--context-length"] == 2064
+
+
+def test_gpus_that_are_not_there_are_not_used():
+    found = diagnosis("oom.weights", remedy("--tp-size", "raise"))
+    assert next_pivot(BASELINE.apply(EP8), found, [], view_of()) is None
