@@ -71,7 +71,13 @@ def _judge(hit: Hit, evidence: Evidence) -> Candidate:
         root = raised.asserted
         groups = {**groups, **_flag_in(root.body)}
     candidate = Candidate(
-        root, hit.signature.failure_class, hit.signature.weight, hit.signature, raised, groups, said_at=hit.line.no
+        root,
+        hit.signature.failure_class,
+        hit.signature.weight,
+        hit.signature,
+        raised,
+        groups,
+        said_at=hit.line.no,
     )
     for refinement in hit.signature.refine:
         if evidence.holds(refinement.when, hit.line, groups):
@@ -163,14 +169,18 @@ def _went_on_after(no: int, evidence: Evidence) -> bool:
     until = launches[0] if launches else evidence.log.total + 1
     if any(no < line.no < until for line in evidence.marks("ended", "failed_request", "stalled")):
         return _later_stage(no, until, evidence)
-    return _later_stage(no, until, evidence) or any(no < line.no < until for line in evidence.marks("served", "ready"))
+    return _later_stage(no, until, evidence) or any(
+        no < line.no < until for line in evidence.marks("served", "ready")
+    )
 
 
 def _later_stage(no: int, until: int, evidence: Evidence) -> bool:
     order = ("load", "kv_pool", "graph_capture", "warmup", "serving")
     now, line = evidence.stage_at(no), evidence.log.get(no)
     own = line.stream if line else ""
-    passed = [m for m in evidence.marks("progress") if m.stream in ("", own) or not own] + evidence.marks("ready")
+    passed = [m for m in evidence.marks("progress") if m.stream in ("", own) or not own] + evidence.marks(
+        "ready"
+    )
     later = [evidence.stage_at(mark.no) for mark in passed if no < mark.no < until]
     return now in order and any(stage in order and order.index(stage) > order.index(now) for stage in later)
 

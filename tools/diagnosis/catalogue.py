@@ -21,7 +21,9 @@ E = TypeVar("E", bound="Entry")
 class Entry(BaseModel):
     """Base of every entry: unknown fields are errors, so a typing slip in a file is found at load."""
 
-    model_config = ConfigDict(extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True)
+    model_config = ConfigDict(
+        extra="forbid", frozen=True, populate_by_name=True, use_attribute_docstrings=True
+    )
 
 
 def _check_pattern(pattern: str) -> None:
@@ -218,7 +220,9 @@ class Catalogue(Entry):
                 return signature
         from rapidfuzz import process
 
-        near = [name for name, _, _ in process.extract(signature_id, [s.id for s in self.signatures], limit=3)]
+        near = [
+            name for name, _, _ in process.extract(signature_id, [s.id for s in self.signatures], limit=3)
+        ]
         raise InputError(f"no signature {signature_id!r}; the nearest ids are {', '.join(near)}")
 
     def failure_class(self, name: str) -> FailureClass:
@@ -261,7 +265,9 @@ def _entries(path: Path, table: str, model: type[E]) -> list[E]:
     try:
         data = tomllib.loads(path.read_text("utf-8"))
     except OSError as exc:
-        raise InputError(f"cannot read the signature file {path}: {exc.strerror}; check --signatures") from exc
+        raise InputError(
+            f"cannot read the signature file {path}: {exc.strerror}; check --signatures"
+        ) from exc
     except (tomllib.TOMLDecodeError, UnicodeDecodeError) as exc:
         raise InputError(f"{path} is not valid TOML: {exc}") from exc
     if set(data) - {table}:
@@ -275,5 +281,7 @@ def _validated(path: Path, number: int, row: object, model: type[E]) -> E:
     except ValidationError as exc:
         first = exc.errors()[0]
         where = ".".join(str(part) for part in first["loc"])
-        name = row.get("id", row.get("name", f"entry {number}")) if isinstance(row, dict) else f"entry {number}"
+        name = (
+            row.get("id", row.get("name", f"entry {number}")) if isinstance(row, dict) else f"entry {number}"
+        )
         raise InputError(f"{path}: {name}: {where}: {first['msg']}") from exc

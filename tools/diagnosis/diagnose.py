@@ -4,6 +4,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from pathlib import Path
 
+from moeagent.memory.errors import InputError
 from moeagent.memory.records.diagnosis import Alternative, Diagnosis, Stage, Symptom
 from moeagent.tools.diagnosis.candidates import Candidate, find_candidates, normal
 from moeagent.tools.diagnosis.catalogue import Catalogue, load_catalogue
@@ -36,7 +37,9 @@ def diagnose(
     Raises InputError for an unreadable source and for text that is no log.
     """
     catalogue = catalogue or load_catalogue()
-    return diagnose_log(read_log(source, catalogue), engine=engine, stage=stage, alive=alive, catalogue=catalogue)
+    return diagnose_log(
+        read_log(source, catalogue), engine=engine, stage=stage, alive=alive, catalogue=catalogue
+    )
 
 
 def diagnose_log(
@@ -47,9 +50,11 @@ def diagnose_log(
     alive: bool | None = None,
     catalogue: Catalogue | None = None,
 ) -> Diagnosis:
-    """As `diagnose`, over a log that was read already."""
+    """As `diagnose`, over a log that was read already. Raises InputError for text that is no log."""
     catalogue = catalogue or load_catalogue()
     evidence = Evidence.gather(log, catalogue, engine, stage)
+    if not evidence.is_log:
+        raise InputError("this is not a server's log: no line carries a stamp, a level or a known message")
     candidates = find_candidates(evidence)
     strong = [one for one in candidates if one.score >= ENOUGH]
     if strong:
@@ -88,7 +93,9 @@ def _no_cause(
     verdict = judge_without_cause(evidence, alive, [symptom.line_no for symptom in symptoms])
     root = verdict.root
     candidate = Candidate(root, verdict.failure_class, 0.0) if root else None
-    stage = catalogue.failure_class(verdict.failure_class).stage or (evidence.stage_at(root.no) if root else "load")
+    stage = catalogue.failure_class(verdict.failure_class).stage or (
+        evidence.stage_at(root.no) if root else "load"
+    )
     healthy = verdict.failure_class == "benign.none"
     remedies = choose_remedies(candidate, verdict.failure_class, catalogue, evidence) if candidate else ()
     return Diagnosis(
@@ -108,7 +115,11 @@ def _no_cause(
 
 
 def _told(name: str, reason: str, root: Line | None, catalogue: Catalogue) -> str:
-    where = f"line {root.no} is the last that shows it at work" if root and name != "benign.none" else "see the root line"
+    where = (
+        f"line {root.no} is the last that shows it at work"
+        if root and name != "benign.none"
+        else "see the root line"
+    )
     return f"{catalogue.failure_class(name).means}: {reason}. {where[0].upper()}{where[1:]}."
 
 
@@ -128,7 +139,9 @@ def _ranks(root: Line, evidence: Evidence) -> tuple[str, ...]:
 def _label(line: Line, evidence: Evidence) -> str:
     if line.stream or line.level or line.when:
         return line.stream
-    owner = next((above for above in evidence.log.upwards(line.no) if above.when or above.level or above.stream), None)
+    owner = next(
+        (above for above in evidence.log.upwards(line.no) if above.when or above.level or above.stream), None
+    )
     return owner.stream if owner is not None else ""
 
 
@@ -159,4 +172,6 @@ def _alternatives(
 
 def _confusions(name: str, share: float, catalogue: Catalogue) -> tuple[Alternative, ...]:
     others = catalogue.failure_class(name).confused_with
-    return tuple(Alternative(failure_class=one, confidence=round(share / (1 + len(others)), 2)) for one in others)
+    return tuple(
+        Alternative(failure_class=one, confidence=round(share / (1 + len(others)), 2)) for one in others
+    )

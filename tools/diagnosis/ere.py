@@ -7,7 +7,14 @@ whatever it finds is matched again by the signatures themselves.
 import re
 
 _CLASS = {"d": "0-9", "w": "[:alnum:]_", "s": "[:space:]"}
-_OUTSIDE = {"d": "[0-9]", "w": "[[:alnum:]_]", "s": "[[:space:]]", "S": "[^[:space:]]", "W": "[^[:alnum:]_]", "b": ""}
+_OUTSIDE = {
+    "d": "[0-9]",
+    "w": "[[:alnum:]_]",
+    "s": "[[:space:]]",
+    "S": "[^[:space:]]",
+    "W": "[^[:alnum:]_]",
+    "b": "",
+}
 _TOKEN = re.compile(
     r"\((?P<open>\?:|\?P<\w+>)"
     r"|(?P<flag>\(\?i\))"

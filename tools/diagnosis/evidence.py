@@ -51,6 +51,11 @@ class Evidence:
         ]
         return cls(log, named, hits, stage)
 
+    @property
+    def is_log(self) -> bool:
+        """Whether anything in the text comes from a program's log."""
+        return bool(self.hits or self.raised) or any(line.when or line.level for line in self.log.lines)
+
     @cached_property
     def by_line(self) -> dict[int, list[Hit]]:
         """Hits by line number."""
@@ -83,14 +88,20 @@ class Evidence:
 
     @cached_property
     def _stage_marks(self) -> list[tuple[int, Stage]]:
-        return [(h.line.no, h.signature.stage) for h in self.hits if h.signature.kind == "health" and h.signature.stage]
+        return [
+            (h.line.no, h.signature.stage)
+            for h in self.hits
+            if h.signature.kind == "health" and h.signature.stage
+        ]
 
     def stage_at(self, no: int) -> Stage:
         """The server's stage when it printed line `no`: that of the last progress line at or above it."""
         passed = [stage for at, stage in self._stage_marks if at <= no]
         if passed:
             return passed[-1]
-        return self.stage_hint or ("serving" if self._stage_marks and self._stage_marks[0][1] == "serving" else "load")
+        return self.stage_hint or (
+            "serving" if self._stage_marks and self._stage_marks[0][1] == "serving" else "load"
+        )
 
     def raised_for(self, line: Line) -> Raised | None:
         """The exception that the line names, or whose message the line continues."""
@@ -111,7 +122,9 @@ class Evidence:
             raised = next((one for one in self.raised.values() if one.asserted is line), None)
             if raised is not None:
                 return raised.frames
-        below = tuple(b.body for b in self.log.around(line.no, 0, 24) if b.no > line.no and b.body.startswith("  File "))
+        below = tuple(
+            b.body for b in self.log.around(line.no, 0, 24) if b.no > line.no and b.body.startswith("  File ")
+        )
         return below or self._frames_reported_after(line)
 
     def _frames_reported_after(self, line: Line) -> tuple[str, ...]:
@@ -124,7 +137,9 @@ class Evidence:
     def seen(self, pattern: str) -> Line | None:
         """The first line that matches, hidden lines excepted."""
         rx = compiled(pattern)
-        return next((line for line in self.log.lines if line.no not in self.hidden and rx.search(line.text)), None)
+        return next(
+            (line for line in self.log.lines if line.no not in self.hidden and rx.search(line.text)), None
+        )
 
     def holds(self, when: When | None, line: Line, numbers: dict[str, str]) -> bool:
         """Whether a condition is met around a root line."""
@@ -166,7 +181,9 @@ class Evidence:
 def engine_name(name: str | None) -> str:
     """The project's own spelling of an engine (sglang, vllm, llamacpp); empty for one that has no knowledge here."""
     plain = re.sub(r"[^a-z]", "", (name or "").lower())
-    return next((known for known in ENGINES if known in plain or (known == "llamacpp" and "llama" in plain)), "")
+    return next(
+        (known for known in ENGINES if known in plain or (known == "llamacpp" and "llama" in plain)), ""
+    )
 
 
 def detect_engine(log: Log) -> str:

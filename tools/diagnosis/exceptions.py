@@ -104,9 +104,17 @@ def _raised(line: Line, match: re.Match[str], earlier: Sequence[Line], previous:
     ordered = tuple(frame for frame in reversed(frames) if frame.strip() and _TRACEBACK not in frame)
     message = (match["message"] or "").strip()
     bare = match["type"] == "AssertionError" and not message
-    asserted = next((above for above in reversed(earlier[-4:]) if above.body.strip().startswith("assert ")), None)
+    asserted = next(
+        (above for above in reversed(earlier[-4:]) if above.body.strip().startswith("assert ")), None
+    )
     return Raised(
-        line, match["type"].rsplit(".", 1)[-1], message, ordered, cause_no, direct, asserted=asserted if bare else None
+        line,
+        match["type"].rsplit(".", 1)[-1],
+        message,
+        ordered,
+        cause_no,
+        direct,
+        asserted=asserted if bare else None,
     )
 
 
@@ -115,7 +123,11 @@ def _with_continuation(raised: Raised, log: Log) -> Raised:
     for line in log.downwards(raised.line.no):
         if len(rest) >= 12 or line.no != raised.line.no + len(rest) + 1 or not line.body.strip():
             break
-        if line.stream != raised.line.stream or line.level != raised.line.level or _EXCEPTION.match(line.body):
+        if (
+            line.stream != raised.line.stream
+            or line.level != raised.line.level
+            or _EXCEPTION.match(line.body)
+        ):
             break
         rest.append(line.body)
     return replace(raised, continued=tuple(rest))

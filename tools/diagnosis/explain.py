@@ -22,9 +22,17 @@ def explanation(
 ) -> str:
     """What failed and where, then why that line and not another."""
     means = catalogue.failure_class(name).means
-    what = best.signature.means if best.signature else "no known message; told by its words and its place in the log"
+    what = (
+        best.signature.means
+        if best.signature
+        else "no known message; told by its words and its place in the log"
+    )
     after = sum(symptom.line_no > best.line.no for symptom in symptoms)
-    others = f"{after} later message{'s' if after != 1 else ''} only report{'' if after != 1 else 's'} it" if after else ""
+    others = (
+        f"{after} later message{'s' if after != 1 else ''} only report{'' if after != 1 else 's'} it"
+        if after
+        else ""
+    )
     first = f"{means}, {STAGES[stage]}: {_clause(what)}."
     second = f"Line {best.line.no} is the cause{'; ' + others if others else ''}."
     return f"{first} {second}"

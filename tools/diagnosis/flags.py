@@ -5,10 +5,14 @@ import re
 from moeagent.tools.diagnosis.log import Log
 
 _DUMP = re.compile(r"server_args=|non-default args:|args: Namespace\(|with config:|EngineArgs\(|ServerArgs\(")
-_PAIR = re.compile(r"['\"]?(?P<name>[A-Za-z_]\w*)['\"]?\s*(?:=|: )\s*(?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[^,(){}\s]+)")
+_PAIR = re.compile(
+    r"['\"]?(?P<name>[A-Za-z_]\w*)['\"]?\s*(?:=|: )\s*(?P<value>'[^']*'|\"[^\"]*\"|\[[^\]]*\]|[^,(){}\s]+)"
+)
 _COMMAND = re.compile(r"sglang\.launch_server|vllm serve|api_server|llama-server|sglang serve")
 _OPTION = re.compile(r"(?<!\S)--?(?P<name>[a-zA-Z][\w-]*)(?:[= ](?P<value>[^\s-]\S*))?")
-_ENVIRONMENT = re.compile(r"\b(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=| set by environment to )(?P<value>\S+)")
+_ENVIRONMENT = re.compile(
+    r"\b(?P<name>[A-Z][A-Z0-9]*(?:_[A-Z0-9]+)+)(?:=| set by environment to )(?P<value>\S+)"
+)
 _MAX_LENGTH = 20_000
 
 

@@ -5,7 +5,9 @@ import re
 from moeagent.tools.diagnosis.lines import Line
 from moeagent.tools.diagnosis.log import Log
 
-_ANSWER = re.compile(r"\b(?:text|content|generated_text|output_text|output|Generated text)['\"]?: ?(?P<quote>['\"])(?P<text>.*?)(?P=quote)(?:[,}\]]|$)")
+_ANSWER = re.compile(
+    r"\b(?:text|content|generated_text|output_text|output|Generated text)['\"]?: ?(?P<quote>['\"])(?P<text>.*?)(?P=quote)(?:[,}\]]|$)"
+)
 _REPEATED = re.compile(r"(?s)(?P<piece>.{1,8}?)(?P=piece){11,}")
 _SHARE = 0.8
 """Share of an answer that the repetition must cover; lists and tables repeat less."""

@@ -56,12 +56,16 @@ def open_log(path: Path) -> IO[bytes]:
 
 def _not_empty(log: Log, name: str) -> Log:
     if not any(line.text.strip() for line in log.lines):
-        raise InputError(f"{name} is empty: nothing was logged; check that the server's output is redirected to it")
+        raise InputError(
+            f"{name} is empty: nothing was logged; check that the server's output is redirected to it"
+        )
     return log
 
 
 def _utf8_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
     block = stream.read(_SAMPLE)
+    while block and not block.strip(b"\0"):
+        block = stream.read(BLOCK)  # a log cut by copytruncate begins with a hole
     encoding = sniff_encoding(block)
     if encoding == "utf-8":
         if _looks_binary(block):
@@ -84,9 +88,10 @@ def sniff_encoding(sample: bytes) -> str:
     if sample.startswith(codecs.BOM_UTF8):
         return "utf-8-sig"
     half = max(1, len(sample) // 2)
-    if sample[1::2].count(0) > 0.4 * half:
-        return "utf-16-le"
-    return "utf-16-be" if sample[::2].count(0) > 0.4 * half else "utf-8"
+    even, odd = sample[::2].count(0) / half, sample[1::2].count(0) / half
+    if max(even, odd) > 0.4 and min(even, odd) < 0.1:
+        return "utf-16-le" if odd > even else "utf-16-be"
+    return "utf-8"
 
 
 def _looks_binary(sample: bytes) -> bool:

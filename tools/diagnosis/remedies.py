@@ -55,7 +55,9 @@ def _rules(
     yield from ((rule, entry.source) for rule in entry.remedies)
 
 
-def _filled(rule: RemedyRule, source: str, facts: Mapping[str, str], flags: Mapping[str, str]) -> Remedy | None:
+def _filled(
+    rule: RemedyRule, source: str, facts: Mapping[str, str], flags: Mapping[str, str]
+) -> Remedy | None:
     value = step_value(rule.step, facts, flags) if rule.step else None
     texts = [_fill(text, facts) for text in (rule.target, rule.change, rule.why)]
     if any(text is None for text in texts):

@@ -26,7 +26,11 @@ def _texts(candidate: Candidate, evidence: Evidence) -> dict[str, tuple[str, ...
     if raised is None:
         return {"message": (candidate.line.body,), "frames": frames, "exception": ()}
     asserted = (raised.asserted.body,) if raised.asserted else ()
-    return {"message": (raised.line.body, *asserted, *raised.continued), "frames": frames, "exception": (raised.type,)}
+    return {
+        "message": (raised.line.body, *asserted, *raised.continued),
+        "frames": frames,
+        "exception": (raised.type,),
+    }
 
 
 def _points(clue: Clue, texts: dict[str, tuple[str, ...]]) -> bool:

@@ -11,7 +11,9 @@ from moeagent.tools.diagnosis.lines import Line
 MOST = 24
 LONGEST = 500
 """Characters of a line kept in a symptom."""
-_ALARMING = re.compile(r"(?i)error|fail|fatal|exception|abort|crash|killed|out of memory|oom\b|timeout|warning|refused")
+_ALARMING = re.compile(
+    r"(?i)error|fail|fatal|exception|abort|crash|killed|out of memory|oom\b|timeout|warning|refused"
+)
 
 
 def set_aside(root: Line | None, candidates: Sequence[Candidate], evidence: Evidence) -> tuple[Symptom, ...]:
@@ -50,4 +52,6 @@ def _reason(candidate: Candidate, root: Line | None) -> str:
         return means
     if candidate.raised is not None and candidate.raised.cause_no is not None:
         return "raised while an earlier exception was handled: it reports that one"
-    return f"comes after line {root.no}: {means}" if candidate.line.no > root.no else f"explains less: {means}"
+    return (
+        f"comes after line {root.no}: {means}" if candidate.line.no > root.no else f"explains less: {means}"
+    )

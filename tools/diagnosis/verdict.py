@@ -34,7 +34,9 @@ def judge_without_cause(evidence: Evidence, alive: bool | None, noise: list[int]
         return _gone(evidence, ended)
     if stall is not None or alive is True:
         root = stall or last_progress(evidence)
-        return Verdict("runtime.hang", root, 0.6 if stall else 0.5, "progress stopped and nothing was reported")
+        return Verdict(
+            "runtime.hang", root, 0.6 if stall else 0.5, "progress stopped and nothing was reported"
+        )
     root = last_progress(evidence)
     return Verdict("runtime.silent_exit", root, 0.4, "the log stops and gives no reason")
 
