@@ -5,7 +5,7 @@ from typing import Literal
 
 from moeagent.memory.records import Effect, Goal, Launch, Record, VerdictKind
 from moeagent.tools.stats.boundary import Plan, critical, student, with_unknown_noise
-from moeagent.tools.stats.contrast import Contrast, contrast, relative
+from moeagent.tools.stats.contrast import Contrast, contrast, interval, relative
 from moeagent.tools.stats.noise import NoiseFloor, NoiseModel, Series
 from moeagent.tools.stats.score import goal_series, rung_series
 
@@ -142,10 +142,13 @@ def rung_effects(
     incumbent: Sequence[Launch], candidate: Sequence[Launch], noise: NoiseModel
 ) -> tuple[Effect, ...]:
     """Change of output tok/s at each concurrency that both sides measured, with 95 % Student intervals."""
-    effects = []
-    for concurrency, floor in sorted(noise.rungs.items()):
-        found = contrast(rung_series(incumbent, concurrency), rung_series(candidate, concurrency))
-        if found is not None:
-            known = floor.cautious()
-            effects.append(found.effect(known, student(0.975, known.df), concurrency))
-    return tuple(effects)
+    found = (
+        interval(
+            rung_series(incumbent, concurrency),
+            rung_series(candidate, concurrency),
+            floor.cautious(),
+            concurrency=concurrency,
+        )
+        for concurrency, floor in sorted(noise.rungs.items())
+    )
+    return tuple(effect for effect in found if effect is not None)

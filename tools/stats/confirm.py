@@ -11,7 +11,7 @@ from typing import Literal
 from moeagent.memory.records import Effect, Goal, Launch, Record
 from moeagent.tools.stats.assess import ENOUGH_LAUNCHES, Side
 from moeagent.tools.stats.boundary import student
-from moeagent.tools.stats.contrast import contrast
+from moeagent.tools.stats.contrast import interval
 from moeagent.tools.stats.noise import NoiseFloor, NoiseModel
 from moeagent.tools.stats.score import goal_series
 
@@ -70,14 +70,12 @@ def confirm(
     after, _ = goal_series(goal, champion, strict=True, price_per_hour=price_per_hour)
     if champion and not after:
         return Confirmation(status="refuted", effect=None, reason="the champion failed when launched again")
-    found = contrast(before, after)
-    known = noise.goal.cautious()
-    if found is None:
+    effect = interval(before, after, noise.goal.cautious(), level=LEVEL)
+    if effect is None:
         return Confirmation(status="not-run", effect=None, reason="no launch was left to confirm the gain")
-    effect = found.effect(known, student((1 + LEVEL) / 2, known.df), None)
     spread = f"{effect.effect:+.1%} ({effect.low:+.1%} to {effect.high:+.1%}) on fresh launches"
     if effect.high < goal.min_effect:
         return Confirmation(status="refuted", effect=effect, reason=f"{spread}: no gain worth having")
-    if effect.low <= 0 or min(found.launches) < ENOUGH_LAUNCHES:
+    if effect.low <= 0 or min(effect.launches) < ENOUGH_LAUNCHES:
         return Confirmation(status="unresolved", effect=effect, reason=f"{spread}: too few to resolve it")
     return Confirmation(status="confirmed", effect=effect, reason=spread)

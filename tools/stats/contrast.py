@@ -60,9 +60,19 @@ def contrast(incumbent: Series, candidate: Series) -> Contrast | None:
     )
 
 
-def interval(incumbent: Series, candidate: Series, noise: NoiseFloor, level: float = 0.95) -> Effect | None:
-    """Two-sided Student interval of the relative change at a fixed number of launches."""
+def interval(
+    incumbent: Series,
+    candidate: Series,
+    noise: NoiseFloor,
+    *,
+    level: float = 0.95,
+    concurrency: int | None = None,
+) -> Effect | None:
+    """Relative change with its two-sided Student interval, for launches whose number was fixed beforehand.
+
+    None when one side has no value, or when the noise is unknown.
+    """
     found = contrast(incumbent, candidate)
     if found is None or noise.df <= 0:
         return None
-    return found.effect(noise, student((1 + level) / 2, noise.df), None)
+    return found.effect(noise, student((1 + level) / 2, noise.df), concurrency)
