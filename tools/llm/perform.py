@@ -7,9 +7,12 @@ import asyncio
 import json
 import time
 from collections.abc import Mapping
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 from moeagent.tools.llm.records import Completion, CompletionRequest
+
+if TYPE_CHECKING:
+    from openai import AsyncOpenAI
 
 MAX_BODY_BYTES = 4 * 1024 * 1024
 """A chat completion of 16,384 tokens is about 100 kB."""
@@ -38,10 +41,15 @@ def perform_completion(request: dict[str, Any], api_key: str | None) -> dict[str
 
 
 async def _bounded(request: CompletionRequest, api_key: str) -> Completion:
+    from openai import AsyncOpenAI
+
     attempts: list[int] = []
+    client = AsyncOpenAI(
+        base_url=request.base_url, api_key=api_key, max_retries=0, timeout=request.deadline_s
+    )
     try:
-        async with asyncio.timeout(request.deadline_s):
-            return await _with_retries(request, api_key, attempts)
+        async with asyncio.timeout(request.deadline_s), client:
+            return await _with_retries(client, request, attempts)
     except TimeoutError:
         return Completion(
             failure="timeout",
@@ -50,8 +58,8 @@ async def _bounded(request: CompletionRequest, api_key: str) -> Completion:
         )
 
 
-async def _with_retries(request: CompletionRequest, api_key: str, attempts: list[int]) -> Completion:
-    from openai import APIConnectionError, APIStatusError, AsyncOpenAI
+async def _with_retries(client: "AsyncOpenAI", request: CompletionRequest, attempts: list[int]) -> Completion:
+    from openai import APIConnectionError, APIStatusError
     from tenacity import (
         AsyncRetrying,
         retry_if_exception,
@@ -65,26 +73,21 @@ async def _with_retries(request: CompletionRequest, api_key: str, attempts: list
         wait=wait_exponential(multiplier=0.2, max=5.0),
         reraise=True,
     )
-    client = AsyncOpenAI(
-        base_url=request.base_url, api_key=api_key, max_retries=0, timeout=request.deadline_s
-    )
-    async with client:
-        try:
-            async for attempt in policy:
-                with attempt:
-                    attempts.append(1)
-                    raw = await _read(client, request.body)
-            completion = _parse(raw, request.body)
-        except APIStatusError as error:
-            status, text = error.status_code, str(error.message)[:500]
-            completion = Completion(failure="http", http_status=status, message=f"status {status}: {text}")
-        except APIConnectionError as error:
-            reason = error.__cause__ or error
-            completion = Completion(
-                failure="connection", message=f"cannot reach {request.base_url}: {reason}"[:500]
-            )
-        except _MalformedBodyError as error:
-            completion = Completion(failure="malformed", message=str(error))
+    try:
+        async for attempt in policy:
+            with attempt:
+                attempts.append(1)
+                raw = await _read(client, request.body)
+        completion = _parse(raw, request.body)
+    except APIStatusError as error:
+        status, text = error.status_code, str(error.message)[:500]
+        completion = Completion(failure="http", http_status=status, message=f"status {status}: {text}")
+    except APIConnectionError as error:
+        reason = error.__cause__ or error
+        message = f"cannot reach {request.base_url}: {reason}"[:500]
+        completion = Completion(failure="connection", message=message)
+    except _MalformedBodyError as error:
+        completion = Completion(failure="malformed", message=str(error))
     return completion.model_copy(update={"attempts": len(attempts)})
 
 
@@ -98,7 +101,7 @@ def _is_transient(error: BaseException) -> bool:
     return isinstance(error, APIConnectionError)
 
 
-async def _read(client: Any, body: Mapping[str, Any]) -> bytes:
+async def _read(client: "AsyncOpenAI", body: Mapping[str, Any]) -> bytes:
     """The raw body, bounded in size."""
     received = bytearray()
     async with client.chat.completions.with_streaming_response.create(**body) as response:

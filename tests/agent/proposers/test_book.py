@@ -1,6 +1,9 @@
+from importlib.resources import files
+
 import pytest
 
 from moeagent.agent.proposers.book import load_book, parse_book
+from moeagent.agent.proposers.facts import FACT_NAMES, FUNCTION_NAMES
 from moeagent.memory.errors import InputError
 
 MOVE = """
@@ -48,3 +51,8 @@ def test_a_faulty_file_is_named_with_its_fault(fields, told):
 def test_text_that_is_no_toml_is_an_input_error():
     with pytest.raises(InputError, match="broken"):
         parse_book("[[move", "broken")
+
+
+def test_the_guide_names_every_fact_and_function():
+    guide = (files("moeagent.agent.proposers.moves") / "README.md").read_text()
+    assert [name for name in sorted(FACT_NAMES | FUNCTION_NAMES) if f"`{name}" not in guide] == []
