@@ -106,11 +106,17 @@ class _Options:
             raise InputError(f"{origin}: {error}; mend that line") from error
 
     def of(self, name: str) -> Mapping[str, str | list[str]]:
+        from invoke.exceptions import ThreadException
         from paramiko.ssh_exception import CouldNotCanonicalize
 
         try:
             return self._config.lookup(name)
-        except (CouldNotCanonicalize, KeyError, ValueError, ImportError) as error:
+        except ThreadException as error:
+            raise InputError(
+                f"{self._origin}: its `Match exec` cannot be run with this standard input: "
+                "add </dev/null, or give another file with --ssh-config"
+            ) from error
+        except (CouldNotCanonicalize, KeyError, ValueError) as error:
             raise InputError(
                 f"{self._origin}: cannot work out the settings of {name} ({error}): name the host in full, "
                 "or give another file with --ssh-config"

@@ -13,7 +13,7 @@ from moeagent.tools.hosts.ssh_config import Hop
 from moeagent.tools.hosts.ssh_settings import SshSettings
 
 if TYPE_CHECKING:
-    from paramiko import PKey, Transport
+    from paramiko import Agent, PKey, Transport
 
 _LOG_CHANNEL = "moeagent.paramiko"
 
@@ -156,11 +156,22 @@ def _check_host_key(hop: Hop, known: KnownHosts, key: "PKey") -> None:
 
 
 def _log_in(hop: Hop, transport: "Transport", settings: SshSettings) -> None:
-    """Offer each key in turn. Raises HostError naming what was offered."""
+    """Offer the keys of files and agent. Raises HostError naming what was offered."""
+    from paramiko import Agent
+
+    agent = Agent() if settings.use_agent else None
+    try:
+        _offer_keys(hop, transport, agent)
+    finally:
+        if agent is not None:
+            agent.close()
+
+
+def _offer_keys(hop: Hop, transport: "Transport", agent: "Agent | None") -> None:
     from paramiko import AuthenticationException, BadAuthenticationType
 
     tried: list[str] = []
-    for label, key in _keys(hop, settings, tried):
+    for label, key in _keys(hop, agent, tried):
         try:
             more = transport.auth_publickey(hop.user, key)
         except BadAuthenticationType as error:
@@ -186,14 +197,15 @@ def _log_in(hop: Hop, transport: "Transport", settings: SshSettings) -> None:
     )
 
 
-def _keys(hop: Hop, settings: SshSettings, tried: list[str]) -> "Iterator[tuple[str, PKey]]":
+def _keys(hop: Hop, agent: "Agent | None", tried: list[str]) -> "Iterator[tuple[str, PKey]]":
     """Keys in the order of trial; files that cannot be used are noted in `tried`.
 
     Configured keys come first, whoever holds them: a server allows few attempts.
     """
     files = [f for f in hop.key_files if f.is_file()]
     configured = {_public_blob(f) for f in files}
-    in_agent = _agent_keys() if settings.use_agent else []
+    held = agent.get_keys() if agent is not None else ()
+    in_agent = [(f"agent key {key.comment or key.get_name()}", key) for key in held]
     yield from ((label, key) for label, key in in_agent if key.asbytes() in configured)
     for file in files:
         key, why_not = _load(file, hop.certificates)
@@ -203,15 +215,6 @@ def _keys(hop: Hop, settings: SshSettings, tried: list[str]) -> "Iterator[tuple[
             yield str(file), key
     if not hop.identities_only:
         yield from ((label, key) for label, key in in_agent if key.asbytes() not in configured)
-
-
-def _agent_keys() -> "list[tuple[str, PKey]]":
-    from paramiko import Agent, SSHException
-
-    try:
-        return [(f"agent key {k.comment or k.get_name()}", k) for k in Agent().get_keys()]
-    except (SSHException, OSError):
-        return []
 
 
 def _load(file: Path, certificates: tuple[Path, ...]) -> "tuple[PKey | None, str]":
