@@ -118,6 +118,7 @@ def native_frames(process: str, count: int, seed: int) -> tuple[str, ...]:
     return tuple(lines)
 
 
+READY_LINE = "The server is fired up and ready to roll!"
 LOGGING_NOISE = (
     "--- Logging error ---",
     "Traceback (most recent call last):",

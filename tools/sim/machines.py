@@ -54,6 +54,7 @@ KIMI = Campaign(
 CAMPAIGNS: Mapping[str, Campaign] = {"A": GLM, "B": KIMI}
 KIMI_EAGLE3: Mapping[str, FlagValue] = {"--speculative-algorithm": "EAGLE3", "--mem-fraction-static": 0.88}
 KIMI_EAGLE3_TOK_S = 54.1
+SLOW_ATTENTION: Mapping[str, float] = {"torch_native": 3.0, "flex_attention": 2.2}
 
 
 def argv(config: ServerConfig, model_path: str = "/m") -> list[str]:
@@ -114,9 +115,9 @@ def campaign_world(key: str, seed: int) -> World:
     rng = random.Random(f"campaign-{key}-{seed}")
     hidden = replace(
         draw_hidden(rng),
-        attention={"triton": 1.13, "torch_native": 3.0, "flex_attention": 2.2}
+        attention={"triton": 1.13, **SLOW_ATTENTION}
         if key == "A"
-        else {"flashinfer": 0.97},
+        else {"flashinfer": 0.97, **SLOW_ATTENTION},
         runner={"flashinfer_cutlass": 1.0 + rng.uniform(-0.004, 0.004), "cutlass": 1.0},
         gemm={"flashinfer_cudnn": 1.0 + rng.uniform(-0.02, 0.03)},
         garbage=("kv_cache_dtype=fp4_e2m1",),

@@ -8,8 +8,9 @@ from collections.abc import Callable, Sequence
 from typing import Any
 
 from moeagent.tools.sim import logs
-from moeagent.tools.sim.api import BadRequestError, Generation, Limits, begin, emit, finish, parse_generation
+from moeagent.tools.sim.api import begin, emit, finish
 from moeagent.tools.sim.catalogue import VERSION
+from moeagent.tools.sim.generation import BadRequestError, Generation, Limits, parse_generation
 from moeagent.tools.sim.hosting import Box
 from moeagent.tools.sim.http import Connection, HttpRequest
 from moeagent.tools.sim.logs import LogLine
@@ -55,10 +56,13 @@ class Server:
         """A protocol for a new client."""
         return Connection(self._handle, self._connections)
 
+    def mark_ready(self) -> None:
+        """Answer health checks with 200 from now on."""
+        self._ready = True
+
     async def serve(self) -> tuple[float, int]:
         """Serve until memory runs out; returns (simulated time, running requests) of the death."""
         loop = asyncio.get_running_loop()
-        self._ready = True
         scale = self._box.config.serving_scale
         clock = loop.time()
         self._window_start = self.now

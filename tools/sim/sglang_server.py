@@ -20,7 +20,7 @@ from datetime import datetime
 from moeagent.tools.sim import catalogue
 from moeagent.tools.sim.failure import KILLED, death_under_load
 from moeagent.tools.sim.hosting import Box, ModelPathError, box_for
-from moeagent.tools.sim.logs import LogLine
+from moeagent.tools.sim.logs import READY_LINE, LogLine
 from moeagent.tools.sim.serving import Server
 from moeagent.tools.sim.startup import Startup, plan_startup
 from moeagent.tools.sim.state import register, unregister
@@ -82,6 +82,8 @@ async def _play(box: Box, startup: Startup, log: Log, server: Server) -> None:
             register(box.folder, box.gpus, memory.pop(0)[1])
         if line.text.startswith("INFO:     Uvicorn running"):
             await _open(box, log, server, line)
+        if line.text == READY_LINE:
+            server.mark_ready()
         if line.text or line.tag is None:
             log.write(line)
     sys.stderr.flush()

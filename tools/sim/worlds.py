@@ -11,10 +11,10 @@ from functools import cached_property
 from typing import Protocol
 
 from moeagent.memory.records import EngineFacts, Gpu, HostFacts, ModelFacts, ServerConfig, Workload
+from moeagent.tools.sim.cards import DRIVER
 from moeagent.tools.sim.catalogue import CommandLineError, engine_facts
 from moeagent.tools.sim.environment import model_config
 from moeagent.tools.sim.machines import MODEL_ROOT, instance
-from moeagent.tools.sim.nvidia_smi import DRIVER
 from moeagent.tools.sim.oracle import search
 from moeagent.tools.sim.shapes import GIB
 from moeagent.tools.sim.space import SpaceKnob, space_of
