@@ -14,6 +14,7 @@ from moeagent.agent.findings_index import keep_indexed
 from moeagent.agent.interrupt import StopRequest, stop_on_signals
 from moeagent.agent.loop import Loop
 from moeagent.agent.loop_version import check_stamp, stamp
+from moeagent.agent.own_ideas import OwnIdeasFirst
 from moeagent.agent.predictor import CampaignPredictor
 from moeagent.agent.proposers.playbook import Playbook
 from moeagent.agent.proposing import let_model_propose
@@ -141,6 +142,8 @@ def build_loop(
         events=events,
     )
     let_model_propose(loop)
+    if settings.idea:
+        loop.proposer = OwnIdeasFirst(settings.idea, loop.proposer, predictor)
     return loop
 
 

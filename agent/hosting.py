@@ -49,5 +49,6 @@ def _with_sim_defaults(settings: CampaignSettings) -> CampaignSettings:
         )
     if settings.baseline.flags or settings.baseline.env:
         return settings
-    flags = dict(CAMPAIGNS[settings.sim.model].baseline)
-    return settings.model_copy(update={"baseline": settings.baseline.model_copy(update={"flags": flags})})
+    own = CAMPAIGNS[settings.sim.model].baseline
+    update = {"flags": dict(own.flags), "env": dict(own.env)}
+    return settings.model_copy(update={"baseline": settings.baseline.model_copy(update=update)})

@@ -6,6 +6,22 @@ from moeagent.memory.records import ServerConfig
 from moeagent.tools.output_check.compare import compare
 from moeagent.tools.output_check.sample import OutputSample, OutputVerdict
 
+PROMPTS = (
+    "The three states of matter are",
+    "List the first ten prime numbers:",
+    "Translate to French: The server answers every request.",
+    "def fibonacci(n):",
+    "Once upon a time, on a ship without a captain,",
+    "A mixture of experts routes each token to",
+    "Q: What is 17 times 23? A:",
+    "The capital cities of Norway, Kenya and Peru are",
+    "In a binary search, each step halves",
+    "Dear customer, thank you for",
+    "The chemical formula of water is",
+    "SELECT name, price FROM products WHERE",
+)
+"""Fixed for good: a changed prompt makes old samples incomparable."""
+
 
 @dataclass
 class Outputs:

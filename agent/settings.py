@@ -14,6 +14,7 @@ from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, Settings
 from moeagent.agent.proposers.view import KnobLimit
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import Constraint, FlagValue, Goal, Record, Workload
+from moeagent.memory.records.config import EnvName, FlagName
 from moeagent.tools.engines.protocol import EngineInstall
 
 SETTINGS_FILE = "moeagent.toml"
@@ -52,8 +53,8 @@ class EngineSettings(Record):
 class BaselineSettings(Record):
     """The configuration that every gain is measured against."""
 
-    flags: dict[str, FlagValue] = Field(default_factory=dict)
-    env: dict[str, str] = Field(default_factory=dict)
+    flags: dict[FlagName, FlagValue] = Field(default_factory=dict)
+    env: dict[EnvName, str] = Field(default_factory=dict)
     launches: PositiveInt = 3
     """How often it is launched before the first idea: the noise floor comes from these."""
 
@@ -97,6 +98,28 @@ class SpaceSettings(Record):
     """Bounds or choices of single knobs, such as [space.limit."--max-num-seqs"] low = 64, high = 512."""
 
 
+class OwnIdea(Record):
+    """A hypothesis of the engineer: [[idea]] in the settings, or in a file given with --try."""
+
+    statement: str = ""
+    reason: str = ""
+    flags: dict[FlagName, FlagValue] = Field(default_factory=dict)
+    """Set against the best configuration so far."""
+    env: dict[EnvName, str] = Field(default_factory=dict)
+    without_flags: tuple[FlagName, ...] = ()
+    without_env: tuple[EnvName, ...] = ()
+
+
+class OutputCheckSettings(Record):
+    """Greedy answers compared with the baseline's: fast and wrong is a regression."""
+
+    enabled: bool = True
+    batch_sizes: tuple[PositiveInt, ...] = (1, 8, 64, 256)
+    """Requests in flight; sizes above the ladder's top are left out."""
+    prompts: PositiveInt = 8
+    max_tokens: PositiveInt = 32
+
+
 class SimSettings(Record):
     """The simulated machine."""
 
@@ -126,7 +149,10 @@ class CampaignSettings(BaseSettings):
     limits: LimitSettings = LimitSettings()
     llm: LlmSettings = LlmSettings()
     space: SpaceSettings = SpaceSettings()
+    output_check: OutputCheckSettings = OutputCheckSettings()
     sim: SimSettings = SimSettings()
+    idea: tuple[OwnIdea, ...] = ()
+    """The engineer's own hypotheses, tried first and judged like any other."""
     approve: bool = False
     """Ask before each launch of a new configuration."""
     start_timeout_s: PositiveFloat = 1800.0

@@ -147,13 +147,20 @@ class Workbench:
             "relaunched": relaunched,
         }
 
-    def sample_outputs(self, launch: str, config: ServerConfig, prompts: int) -> Json:
+    def sample_outputs(self, launch: str, config: ServerConfig, asked: Json) -> Json:
         """Greedy answers for the output check."""
-        from moeagent.tools.output_check.collect import check_prompts, collect
+        from moeagent.tools.output_check.collect import collect
 
         with self._reach(launch, config) as port:
             target = self._target(port)
-            sample = collect(target.base_url, model=target.model, prompts=check_prompts()[:prompts])
+            sample = collect(
+                target.base_url,
+                model=target.model,
+                prompts=asked["prompts"],
+                batch_sizes=asked["batch_sizes"],
+                max_tokens=asked["max_tokens"],
+                timeout_s=self._settings.rung_timeout_s,
+            )
         return {"sample": sample.model_dump(mode="json")}
 
     def stop(self, launch: str, keep: KeepText) -> Json:

@@ -14,6 +14,7 @@ from moeagent.memory.records import Record, Rung, Scope, ServerConfig, canonical
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Json
 from moeagent.memory.tape.tape import Tape
+from moeagent.tools.output_check.sample import OutputSample
 
 
 class StartReport(Record):
@@ -119,14 +120,14 @@ class World:
         )
         return RungReport.model_validate(answer)
 
-    def sample_outputs(self, launch: str, config: ServerConfig, prompts: int) -> Json:
+    def sample_outputs(self, launch: str, config: ServerConfig, asked: Json) -> OutputSample:
         """Greedy answers for the output check."""
         answer = self._perform(
             "outputs",
-            {"launch": launch, "prompts": prompts},
-            lambda bench: {"samples": self._keep(bench.sample_outputs(launch, config, prompts))},
+            {"launch": launch, **asked},
+            lambda bench: {"sample": self._keep(bench.sample_outputs(launch, config, asked))},
         )
-        return self._kept(answer["samples"])
+        return OutputSample.model_validate(self._kept(answer["sample"])["sample"])
 
     def stop(self, launch: str) -> StopReport:
         """Stop a server and make sure that it is gone."""

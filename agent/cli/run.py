@@ -23,6 +23,9 @@ def command(
     limit: Annotated[list[str] | None, typer.Option(help="Limit, such as experiments=10 or hours=8.")] = None,
     llm: Annotated[str, typer.Option(help="OpenAI-compatible endpoint that proposes.")] = "",
     llm_model: Annotated[str, typer.Option(help="Name of the model at that endpoint.")] = "",
+    own: Annotated[
+        Path | None, typer.Option("--try", help="TOML file of your own [[idea]]s, tried first.")
+    ] = None,
     approve: Annotated[bool, typer.Option("--approve", help="Ask before each new configuration.")] = False,
     accept_new: Annotated[bool, typer.Option("--accept-new", help="Accept an unknown SSH host key.")] = False,
     ssh_config: Annotated[str, typer.Option(help="SSH configuration file.")] = "",
@@ -45,7 +48,7 @@ def command(
     from moeagent.agent.cli import parse
     from moeagent.agent.cli.ask import ask_engineer
     from moeagent.agent.hosting import decide_host, prepare
-    from moeagent.agent.settings import SETTINGS_FILE, load_settings, parse_slo
+    from moeagent.agent.settings import SETTINGS_FILE, load_settings, parse_slo, read_settings_file
     from moeagent.agent.show.session import watched
 
     path = config or (Path(SETTINGS_FILE) if Path(SETTINGS_FILE).is_file() else None)
@@ -69,6 +72,7 @@ def command(
         },
         "llm": {"base_url": llm or None, "model": llm_model or None},
         "sim": {"seed": sim_seed, "model": sim_model or None},
+        "idea": tuple(read_settings_file(own).get("idea", ())) if own else None,
         "approve": approve or None,
         **parse.limits(limit or []),
     }

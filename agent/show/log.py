@@ -16,7 +16,7 @@ from moeagent.agent.show.text import (
     verdict_effect_text,
 )
 from moeagent.memory.errors import InputError
-from moeagent.memory.records import Diagnosis, Hypothesis, Launch, PredictedEffect, Verdict
+from moeagent.memory.records import Diagnosis, Hypothesis, Launch, PredictedEffect, Rung, Verdict
 from moeagent.memory.run_view import RunView
 
 
@@ -74,13 +74,13 @@ def verdict_text(verdict: Verdict | None) -> Text:
 
 def measured_table(view: RunView) -> Table:
     """Output tok/s of every launch at each concurrency."""
-    concurrencies = sorted({r.concurrency for launch in view.ledger.launches for r in launch.rungs})
-    table = Table(title="output tok/s by concurrency", title_justify="left")
+    concurrencies = view.ladder
+    table = Table(title="output tok/s by concurrency", title_justify="left", expand=True)
     for name in ("launch", "for"):
         table.add_column(name, no_wrap=True)
     for concurrency in concurrencies:
         table.add_column(str(concurrency), justify="right", no_wrap=True)
-    table.add_column("outcome")
+    table.add_column("outcome", ratio=1, overflow="fold")
     for launch in view.ledger.launches:
         by_concurrency = {r.concurrency: r for r in launch.rungs}
         cells = [_cell(by_concurrency.get(c)) for c in concurrencies]
@@ -88,10 +88,8 @@ def measured_table(view: RunView) -> Table:
     return table
 
 
-def _cell(rung: object) -> Text:
-    from moeagent.memory.records import Rung
-
-    if not isinstance(rung, Rung):
+def _cell(rung: Rung | None) -> Text:
+    if rung is None:
         return Text("")
     if rung.usable:
         return Text(rate(rung.output_tok_s))

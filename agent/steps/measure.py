@@ -2,6 +2,7 @@
 
 from moeagent.agent.events import StepBegan
 from moeagent.agent.loop import Loop
+from moeagent.agent.outputs import PROMPTS
 from moeagent.agent.state import State
 from moeagent.agent.workload import rung_spec
 from moeagent.memory.records import LaunchOutcome
@@ -26,11 +27,28 @@ def measure(loop: Loop, state: State) -> State:
         if not report.alive or report.rung.completed == 0:
             draft.outcome = LaunchOutcome.DIED_SERVING
             return {"next": "diagnose"}
+    sample_outputs(loop)
     ended = loop.world.stop(draft.id)
     for problem in ended.problems:
         loop.note(draft.id, problem)
     loop.close_launch(None, loop.world.text(ended.log), ended.log)
     return {"next": "judge"}
+
+
+def sample_outputs(loop: Loop) -> None:
+    """Keep greedy answers of every baseline launch, and of the first launch of anything else."""
+    settings, draft = loop.settings.output_check, loop.launching
+    again = loop.ledger.launches_of(draft.config) and draft.config.id != loop.baseline.id
+    if not settings.enabled or again:
+        return
+    top = max(loop.settings.workload.ladder)
+    asked = {
+        "prompts": list(PROMPTS[: settings.prompts]),
+        "batch_sizes": [size for size in settings.batch_sizes if size <= top] or [1],
+        "max_tokens": settings.max_tokens,
+    }
+    loop.emit(StepBegan("measure", f"{draft.id} output check"))
+    loop.outputs.add(draft.config, loop.world.sample_outputs(draft.id, draft.config, asked))
 
 
 def calibrated(loop: Loop) -> bool:
