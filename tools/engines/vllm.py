@@ -24,7 +24,7 @@ READY = ReadySpec(
             pattern=r"vLLM API server version|non-default args|Starting to load model",
             stall_s=900,
         ),
-        StageSpec(name="kv_pool", pattern=r"Model loading took", stall_s=900),
+        StageSpec(name="kv_pool", pattern=r"(?:Model loading|Initializing model) took", stall_s=900),
         StageSpec(name="graph_capture", pattern=r"Capturing CUDA graphs|KV cache size", stall_s=600),
         StageSpec(name="warmup", pattern=r"init engine \(profile|Starting vLLM", stall_s=300),
         StageSpec(name="serving", pattern=r"Application startup complete", stall_s=600),
@@ -35,7 +35,7 @@ with a 30 B model, several minutes for large ones); the front end itself waits 6
 
 LOAD = LoadApi(
     api="openai-completions",
-    flush_path="/reset_prefix_cache",
+    flush_path=None,  # /reset_prefix_cache exists under VLLM_SERVER_DEV_MODE only; prompts are unique anyway
     info_path=None,
     ignore_eos_body={"ignore_eos": True},
 )

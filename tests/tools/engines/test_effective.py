@@ -1,5 +1,6 @@
 """Settings in force and memory, from logs of real engines and from lines in their exact format."""
 
+import re
 from pathlib import Path
 
 import pytest
@@ -86,6 +87,32 @@ def test_a_real_vllm_log() -> None:
         "graphs_gib": 0.8,
         "graphs_estimate_gib": 0.64,
     }
+
+
+def test_a_real_vllm_log_on_a_cpu() -> None:
+    log = (FIXTURES / "vllm-0.32.0-cpu-healthy.log").read_text()
+    effective = VLLM.effective(None, log)
+    assert (effective["--max-num-seqs"], effective["--max-model-len"]) == (8, 512)
+    assert (effective["--enforce-eager"], effective["--moe-backend"]) == (True, "CPU")
+    assert VLLM.memory(log) == {"kv_gib": 1.0, "kv_tokens": 1048576}
+
+
+@pytest.mark.parametrize(
+    ("name", "engine"),
+    [
+        ("vllm-0.32.0-cpu-healthy.log", VLLM),
+        ("vllm-0.25.1-h200-healthy.log", VLLM),
+        ("sglang-0.5.9-ep8.log", SGLANG),
+    ],
+)
+def test_stages_are_seen_in_their_order(name: str, engine: SglangEngine | VllmEngine) -> None:
+    log = (FIXTURES / name).read_text()
+    found = [re.search(stage.pattern, log) for stage in engine.ready.stages]
+    starts = [match.start() for match in found if match]
+    assert len(starts) >= 4
+    assert starts == sorted(starts)
+    assert engine.ready.ready_log is not None
+    assert re.search(engine.ready.ready_log, log)
 
 
 def test_a_real_llamacpp_log() -> None:
