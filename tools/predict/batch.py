@@ -16,6 +16,8 @@ class Setting(Record):
     model: ModelShape
     settings: EngineSettings
     graph_bs: int
+    chunk: int
+    """Tokens of one prefill forward at most."""
 
     @property
     def bandwidth_mb_us(self) -> float:

@@ -8,7 +8,6 @@ from typing import Any
 from moeagent.memory.records import Workload
 from moeagent.tools.predict import tables
 from moeagent.tools.predict.batch import Setting
-from moeagent.tools.predict.engine_rules import Defaults
 from moeagent.tools.predict.predictor import TimesOf
 from moeagent.tools.predict.records import Unknown
 from moeagent.tools.predict.speculation import accepted_tokens
@@ -64,7 +63,7 @@ def table_times(model_folder: Path) -> TimesOf | Unknown:
     if not (model_folder / "config.json").is_file():
         return Unknown(what="a look-up in measured kernels", why=f"{model_folder} holds no config.json")
 
-    def make(at: Setting, chosen: Defaults, workload: Workload) -> StepTimes:
+    def make(at: Setting, workload: Workload) -> StepTimes:
         return TableTimes(_compile(at, model_folder), at, workload)
 
     return make

@@ -11,7 +11,8 @@ from typing import Any
 from moeagent.memory.records import ModelFacts
 from moeagent.tools.predict import tables
 from moeagent.tools.predict.attention_config import attention_groups
-from moeagent.tools.predict.quant_config import kv_default, weight_formats
+from moeagent.tools.predict.parameters import formats_by_size
+from moeagent.tools.predict.quant_config import kv_default, lists_exceptions, weight_formats
 from moeagent.tools.predict.records import ModelShape, MoeShape, Unknown
 from moeagent.tools.predict.tables.schema import ArchitectureRule
 
@@ -37,6 +38,8 @@ def model_from_facts(facts: ModelFacts) -> ModelShape | Unknown:
     shape = model_from_config(config, name=facts.path)
     if isinstance(shape, Unknown) or facts.size_gib is None:
         return shape
+    if not lists_exceptions(config, text_config(config)):
+        shape = formats_by_size(shape, facts.size_gib)
     return shape.model_copy(update={"file_gib": facts.size_gib})
 
 

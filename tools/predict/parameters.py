@@ -2,7 +2,10 @@
 
 from moeagent.memory.records import Record
 from moeagent.tools.predict import tables
-from moeagent.tools.predict.records import ModelShape
+from moeagent.tools.predict.records import ModelShape, WeightFormats
+
+_BF16 = 2
+_GIB = 2**30
 
 
 class ParameterCounts(Record):
@@ -57,3 +60,27 @@ def active(model: ModelShape) -> int:
 def bytes_per_param(format_name: str) -> float:
     """Bytes of one parameter in a weight format. Raises KeyError for a format that is not in the table."""
     return tables.weight_formats()[format_name].bytes_per_param
+
+
+def disk_gib(model: ModelShape, formats: WeightFormats) -> float:
+    """Size of a checkpoint in these formats; embeddings, head, router and vision tower in bf16."""
+    parts = count(model)
+    size = parts.experts * bytes_per_param(formats.experts) + parts.shared * bytes_per_param(formats.shared)
+    size += (parts.attention_sharded + parts.attention_replicated) * bytes_per_param(formats.attention)
+    size += parts.dense * bytes_per_param(formats.dense)
+    size += _BF16 * (parts.embedding + parts.head + parts.router + model.vision_params)
+    return size / _GIB
+
+
+def formats_by_size(model: ModelShape, size_gib: float) -> ModelShape:
+    """Which parts share the experts' format, where only the size on disk can tell."""
+    base = model.formats.experts
+    if base == "bfloat16" or model.moe is None:
+        return model
+    options = [
+        WeightFormats(experts=base, shared=shared, attention=attention, dense=shared)
+        for shared in (base, "bfloat16")
+        for attention in (base, "bfloat16")
+    ]
+    best = min(options, key=lambda formats: abs(disk_gib(model, formats) - size_gib))
+    return model.model_copy(update={"formats": best})

@@ -22,7 +22,7 @@ from moeagent.tools.predict.serving import serve
 from moeagent.tools.predict.settings import EngineSettings, read_settings
 from moeagent.tools.predict.step_times import LineTimes, StepTimes
 
-TimesOf = Callable[[Setting, Defaults, Workload], StepTimes]
+TimesOf = Callable[[Setting, Workload], StepTimes]
 
 
 def predict(
@@ -60,7 +60,7 @@ def predict(
         return Prediction(memory=memory, problems=problems, notes=notes)
     chosen = defaults(settings, model, machine.memory_mib)
     at = speed_setting(machine, model, settings, chosen)
-    times = times_of(at, chosen, workload)
+    times = times_of(at, workload)
     served = (serve(at, times, memory, workload, concurrency) for concurrency in workload.ladder)
     factors = {c: published_factor(config, machine, c) for c in workload.ladder}
     known = calibration or Calibration()
@@ -79,7 +79,14 @@ def speed_setting(machine: Machine, model: ModelShape, settings: EngineSettings,
     if machine.spec is None:
         raise LookupError(f"{machine.gpu_name} is not in the table of GPUs")
     fabric = fabric_in_use(machine, settings)
-    return Setting(spec=machine.spec, fabric=fabric, model=model, settings=settings, graph_bs=chosen.graph_bs)
+    return Setting(
+        spec=machine.spec,
+        fabric=fabric,
+        model=model,
+        settings=settings,
+        graph_bs=chosen.graph_bs,
+        chunk=chosen.chunk,
+    )
 
 
 def _flag_notes(settings: EngineSettings) -> tuple[str, ...]:

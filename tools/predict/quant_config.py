@@ -17,6 +17,7 @@ _PROBES = {
     "attention": ("model.layers.{i}.self_attn.o_proj", "model.layers.{i}.linear_attn.out_proj"),
     "dense": ("model.layers.{i}.mlp.gate_proj", "model.layers.{i}.mlp.down_proj"),
 }
+_FOUR_BIT = ("nvfp4", "mxfp4", "int4")
 _NAMED = (
     ("nvfp4", "nvfp4"),
     ("mxfp4", "mxfp4"),
@@ -43,9 +44,20 @@ def weight_formats(
         method = quant.get("quant_method", quant.get("quant_algo", "?"))
         return WeightFormats(), (f"quantisation {method} is not known: weights taken for bf16",)
     ignored = _ignored(quant)
+    if not ignored and base in _FOUR_BIT:
+        note = (
+            f"the {base} checkpoint lists no unquantised modules: attention and shared experts taken for bf16"
+        )
+        return WeightFormats(experts=base, dense=base), (note,)
     layer = int(text.get("first_k_dense_replace") or 0) + 3
     parts = {part: "bfloat16" if _excluded(part, layer, ignored) else base for part in _PROBES}
     return WeightFormats(**parts), ()
+
+
+def lists_exceptions(config: Mapping[str, Any], text: Mapping[str, Any]) -> bool:
+    """True when the checkpoint says which modules it left unquantised, or that it quantised none."""
+    quant = _quant(config, text)
+    return quant is not None and bool(_ignored(quant))
 
 
 def format_of(quant: Mapping[str, Any]) -> str | None:

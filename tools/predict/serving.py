@@ -30,11 +30,12 @@ def serve(at: Setting, times: StepTimes, memory: MemoryTable, workload: Workload
     clients = max(concurrency / replicas, 1)
     running, cap_why = _running(at, memory, workload, clients)
     terms = times.decode_ms(running)
-    step, prompt = sum(terms.values()), times.prefill_ms(1)
+    together = _clump(at, workload, running)
+    step, prompt = sum(terms.values()), times.prefill_ms(together) / together
     stall = max(running - 1, 0) * _stall_ms(at, prompt, step) / workload.output_len
     tpot = step + stall
     ttft = (
-        _ttft_ms(times, workload, clients, running, tpot)
+        _ttft_ms(times, workload, clients, running, together, tpot)
         + tables.constant(f"first_token_ms_{at.settings.engine}")
         + step
     )
@@ -52,6 +53,11 @@ def serve(at: Setting, times: StepTimes, memory: MemoryTable, workload: Workload
         why=why,
         terms_ms=terms | {"prefill of others": stall},
     )
+
+
+def _clump(at: Setting, workload: Workload, running: float) -> float:
+    """Prompts that are prefilled together: equal lengths started together end together, and come again so."""
+    return max(min(at.chunk // workload.input_len, running), 1)
 
 
 def _stall_ms(at: Setting, prompt: float, step: float) -> float:
@@ -73,10 +79,12 @@ def _running(at: Setting, memory: MemoryTable, workload: Workload, clients: floa
     return float(by_flag), f"batch cap: {by_flag} requests may run"
 
 
-def _ttft_ms(times: StepTimes, workload: Workload, clients: float, running: float, tpot: float) -> float:
+def _ttft_ms(
+    times: StepTimes, workload: Workload, clients: float, running: float, together: float, tpot: float
+) -> float:
     """Own prefill, the wait for a prefill under way, and the burst at the start of the run."""
-    prompt = times.prefill_ms(1)
-    busy = min((running * prompt) / (workload.output_len * tpot), 0.9)
+    prompt = times.prefill_ms(together)
+    busy = min((running / together * prompt) / (workload.output_len * tpot), 0.9)
     wait = busy / (1 - busy) * prompt / 2
     burst = times.prefill_ms(min(clients, running)) / 2
     first_share = min(clients / workload.prompts(round(clients)), 1.0)

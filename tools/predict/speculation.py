@@ -12,7 +12,8 @@ def accepted_tokens(settings: EngineSettings) -> float:
     """Expected tokens per verification: 1 + p + p^2 + ... over the draft's steps."""
     if settings.spec_algorithm is None:
         return 1.0
-    chance = tables.constant("acceptance")
+    lookup = settings.spec_algorithm.upper() in _LOOKUP
+    chance = tables.constant("acceptance_lookup" if lookup else "acceptance")
     return sum(chance**i for i in range(settings.draft_steps + 1))
 
 

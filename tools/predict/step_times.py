@@ -5,7 +5,6 @@ from typing import Protocol
 from moeagent.memory.records import Workload
 from moeagent.tools.predict import tables
 from moeagent.tools.predict.batch import Batch, Setting
-from moeagent.tools.predict.engine_rules import Defaults
 from moeagent.tools.predict.forward import forward_us
 from moeagent.tools.predict.speculation import accepted_tokens, draft_us
 
@@ -31,9 +30,8 @@ class LineTimes:
 
     source = "lines fitted to measured kernels"
 
-    def __init__(self, at: Setting, chosen: Defaults, workload: Workload) -> None:
+    def __init__(self, at: Setting, workload: Workload) -> None:
         self._at = at
-        self._chosen = chosen
         self._workload = workload
 
     def decode_ms(self, running: float) -> dict[str, float]:
@@ -52,18 +50,19 @@ class LineTimes:
 
     def prefill_ms(self, prompts: float) -> float:
         """See StepTimes. Long prompts run in chunks of the engine's size."""
-        length, chunk = self._workload.input_len, self._chosen.chunk
+        length, chunk = self._workload.input_len, self._at.chunk
         if length <= chunk:
             whole, rest = divmod(prompts * length, chunk)
-            sizes = [(float(chunk), length / 2)] * int(whole) + [(rest, length / 2)]
-        else:
-            steps = -(-length // chunk)
-            sizes = [(min(chunk, length - i * chunk), (i + 0.5) * chunk) for i in range(steps)]
-            sizes = sizes * round(max(prompts, 1))
-        return sum(self._chunk_us(tokens, context) for tokens, context in sizes if tokens) / _US_PER_MS
+            full = self._chunk_us(chunk, length / 2) if whole else 0.0
+            return (whole * full + self._chunk_us(rest, length / 2)) / _US_PER_MS
+        steps = range(-(-length // chunk))
+        one = sum(self._chunk_us(min(chunk, length - i * chunk), (i + 0.5) * chunk) for i in steps)
+        return max(prompts, 1.0) * one / _US_PER_MS
 
     def _chunk_us(self, tokens: float, context: float) -> float:
-        """One chunk whose tokens attend to this much context on average."""
+        """One chunk whose tokens attend to this much context on average; nothing for no tokens."""
+        if not tokens:
+            return 0.0
         mine = tokens / self._at.settings.attention_dp
         sequences = max(mine / self._workload.input_len, 1.0)
         batch = Batch(sequences=sequences, tokens_each=mine / sequences, context=context, prefill=True)

@@ -137,7 +137,7 @@ class EnvMap(Record):
 
     name: str
     pattern: str
-    fabric: Literal["tuned", "oneshot", "no-p2p", "nccl"]
+    fabric: Literal["tuned", "oneshot", "no-p2p", "nccl", "ll"]
 
 
 class MemoryTier(Record):
