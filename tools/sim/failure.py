@@ -15,6 +15,8 @@ KILLED = 137
 TORCH_SHARE_GIB = 0.24
 """Of the weights figure, what torch did not allocate."""
 TAIL_FRAMES = 46
+RANK_GPU = "{gpu}"
+"""Stands for the GPU of the rank that prints the text."""
 
 
 @dataclass(frozen=True)
@@ -31,7 +33,7 @@ def capacity_gib(world: World) -> float:
 
 
 def out_of_memory(
-    world: World, plan: MemoryPlan, *, gpu: int, wanted: float, free: float, pooled: bool
+    world: World, plan: MemoryPlan, *, gpu: int | str, wanted: float, free: float, pooled: bool
 ) -> str:
     """torch's message, with the sizes of this plan."""
     allocated = plan.weights + plan.draft + (plan.pool if pooled else 0.0) - TORCH_SHARE_GIB
@@ -92,7 +94,8 @@ def startup_failure(
         moment = at + 0.05 * order
         tag = rank_tag(rank, expert_parallel=settings.expert_parallel)
         head = LogLine(moment, "Scheduler hit an exception: Traceback (most recent call last):", tag)
-        lines += [head, *(LogLine(moment, line) for line in body), LogLine(moment, "")]
+        own = (line.replace(RANK_GPU, str(rank)) for line in body)
+        lines += [head, *(LogLine(moment, line) for line in own), LogLine(moment, "")]
     quits = "Received sigquit from a child process. It usually means the child failed."
     last = at + 0.05 * len(who)
     lines += [LogLine(last, quits, "") for _ in who]

@@ -36,7 +36,7 @@ def size(gib: float) -> str:
 
 
 def out_of_memory(
-    *, gpu: int, capacity: float, free: float, allocated: float, graphs: float, wanted: float
+    *, gpu: int | str, capacity: float, free: float, allocated: float, graphs: float, wanted: float
 ) -> str:
     """torch's message when an allocation fails; sizes in GiB."""
     in_use = max(capacity - free, 0.0)

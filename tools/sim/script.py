@@ -109,6 +109,6 @@ def run_out_of_memory(script: Script, stage: str, trace: str, *, wanted: float, 
     """End the start-up with a failed allocation; sizes in GiB."""
     pooled = stage in ("capture", "autotune")
     error = failure.out_of_memory(
-        script.world, script.plan, gpu=0, wanted=wanted, free=max(free, 0.02), pooled=pooled
+        script.world, script.plan, gpu=failure.RANK_GPU, wanted=wanted, free=max(free, 0.02), pooled=pooled
     )
     fail(script, stage, trace, {"oom": error})
