@@ -117,7 +117,7 @@ def draft_of(
         raise AnswerError("statement: say what changes and what it should bring")
     return Draft(
         statement=clean(answer.statement, 300),
-        reason=clean(answer.reason, 1000) or "the model gave no reason",
+        reason=clean(answer.reason, 1000) or "no reason given",
         change=change,
         parent=question.base.id,
         predicted=numbers,
