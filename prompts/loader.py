@@ -46,6 +46,11 @@ class Prompt:
             )
         return _FIELD.sub(lambda match: values[match[1]], self.body)
 
+    def rendered(self, text: str) -> bool:
+        """Whether the text may have been rendered from this prompt."""
+        parts = (re.escape(part) for part in _FIELD.split(self.body)[::2])
+        return re.fullmatch(".*".join(parts), text, re.DOTALL) is not None
+
 
 def parse_prompt(text: str, file: str) -> Prompt:
     """The prompt in a file's text; raises PromptError that names the file."""

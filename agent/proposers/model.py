@@ -14,8 +14,9 @@ from moeagent.agent.proposers.vetting import problems_of
 from moeagent.agent.proposers.view import CampaignView
 from moeagent.memory.records import ServerConfig
 from moeagent.prompts.loader import load_prompt
-from moeagent.tools.llm.client import ChatModel, Message, Role
+from moeagent.tools.llm.client import ChatModel
 from moeagent.tools.llm.parsing import UnusableAnswerError
+from moeagent.tools.llm.records import Message, Role
 
 MAX_LOOK_UPS = 4
 MAX_REJECTIONS = 2

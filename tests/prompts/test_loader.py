@@ -48,3 +48,9 @@ def test_a_file_must_bear_its_own_name(tmp_path):
     (tmp_path / "other.md").write_text(GOOD)
     with pytest.raises(PromptError, match="greet"):
         load_prompt("other", tmp_path)
+
+
+def test_a_text_is_known_as_a_rendering_of_its_prompt():
+    prompt = parse_prompt(GOOD, "greet.md")
+    assert prompt.rendered(prompt.render(who="A\nB", what="x"))
+    assert not prompt.rendered("something else")

@@ -1,7 +1,7 @@
 """A chat model behind one effect: bounded, probed once, with one repair turn for an unusable answer."""
 
 from collections.abc import Callable, Sequence
-from typing import Any, Literal, TypedDict
+from typing import Any
 
 from pydantic import BaseModel
 
@@ -12,6 +12,7 @@ from moeagent.tools.llm.records import (
     Completion,
     CompletionRequest,
     Endpoint,
+    Message,
     ResponseFormat,
     Spent,
 )
@@ -24,16 +25,6 @@ ATTEMPTS = 3
 PROBE_TOKENS = 1024
 PROBE_TEXT = 'Answer with this JSON object and nothing else: {"ready": true}'
 REPAIR_TEXT = "Your answer could not be used: {problem}. Answer again with one JSON object of the asked form."
-
-
-Role = Literal["system", "user", "assistant"]
-
-
-class Message(TypedDict):
-    """One turn of the conversation."""
-
-    role: Role
-    content: str
 
 
 class _Ready(BaseModel):
@@ -105,7 +96,7 @@ class ChatModel:
             raise ModelEndpointError(reached)
         body = {
             "model": self.endpoint.model,
-            "messages": [dict(message) for message in messages],
+            "messages": [message.model_dump() for message in messages],
             self._size_field: self._affordable(tokens),
             **_format_field(name, form),
         }

@@ -7,6 +7,7 @@ from pydantic import Field, NonNegativeFloat, NonNegativeInt, PositiveFloat, Pos
 from moeagent.memory.records import Record
 
 ResponseFormat = Literal["json_schema", "json_object", "plain"]
+Role = Literal["system", "user", "assistant"]
 FailureKind = Literal["", "connection", "timeout", "http", "malformed"]
 
 
@@ -68,6 +69,13 @@ class Spent(Record):
             if limit is not None and spent >= limit:
                 return f"the limit of {limit:g} {name} for the language model is reached"
         return None
+
+
+class Message(Record):
+    """One turn of a conversation."""
+
+    role: Role
+    content: str
 
 
 class Completion(Record):

@@ -8,7 +8,7 @@ from moeagent.memory.errors import ModelEndpointError
 from moeagent.tools.llm.client import ATTEMPTS, ChatModel
 from moeagent.tools.llm.parsing import UnusableAnswerError
 from moeagent.tools.llm.perform import perform_completion
-from moeagent.tools.llm.records import CallLimits, Endpoint
+from moeagent.tools.llm.records import CallLimits, Endpoint, Message
 from moeagent.tools.llm.scripted import HangUp, Raw, Reply, ScriptedEndpoint, Silence
 
 
@@ -17,7 +17,7 @@ class Form(BaseModel):
 
 
 GOOD = {"name": "a"}
-ASK = [{"role": "user", "content": "Name?"}]
+ASK = [Message(role="user", content="Name?")]
 
 
 def chat_of(base_url, *, deadline_s=5.0, limits=None, **prices):
