@@ -11,7 +11,7 @@ from moeagent.memory.records import Workload
 from moeagent.tools.sim.catalogue import VERSION
 from moeagent.tools.sim.hosting import MODEL_KEY
 from moeagent.tools.sim.machines import CAMPAIGNS, Campaign
-from moeagent.tools.sim.shapes import GIB, ModelShape, load_models
+from moeagent.tools.sim.shapes import ModelShape, load_models
 from moeagent.tools.sim.state import (
     CONFIG_FILE,
     SERVING_ENV,
@@ -137,16 +137,18 @@ def _text_config(model: ModelShape) -> dict[str, Any]:
 
 
 def write_model(root: Path, name: str) -> Path:
-    """Make a model folder with config.json and a weight index (no weights); returns the folder."""
+    """Make a model folder: config.json, and shards that are holes of the right size; returns the folder."""
     model = load_models()[name]
     folder = root / model.folder
     folder.mkdir(parents=True, exist_ok=True)
     write_atomically(folder / "config.json", json.dumps(model_config(name), indent=1) + "\n")
-    experts = model.moe_layers * model.experts * model.expert_weight_bytes
-    rest = model.replicated_bytes + model.sharded_bytes + model.shared_bytes + model.dense_layer_bytes
-    total = experts + rest + model.vocab_bytes + model.vision_gib * GIB
-    index = {"metadata": {"total_size": int(total)}, "weight_map": {}}
-    write_atomically(folder / "model.safetensors.index.json", json.dumps(index) + "\n")
+    names = [f"model-{n:05d}-of-{model.shards:05d}.safetensors" for n in range(1, model.shards + 1)]
+    for shard in names:
+        with (folder / shard).open("wb") as file:
+            file.truncate(int(model.checkpoint_bytes / model.shards))
+    weight_map = {f"shard.{number}": shard for number, shard in enumerate(names)}
+    index = {"metadata": {"total_size": int(model.checkpoint_bytes)}, "weight_map": weight_map}
+    write_atomically(folder / "model.safetensors.index.json", json.dumps(index, indent=1) + "\n")
     return folder
 
 

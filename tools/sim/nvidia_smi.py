@@ -89,6 +89,14 @@ def topology(gpus: Sequence[Card]) -> str:
     return "\n".join([*lines, *legend]) + "\n"
 
 
+def peer_access(gpus: Sequence[Card]) -> str:
+    """`topo -p2p`: every pair reads from each other."""
+    names = [f"GPU{card.index}" for card in gpus]
+    rows = ["\t".join([one, *("X" if one == other else "OK" for other in names)]) for one in names]
+    legend = ("", "Legend:", "", "  X    = Self", "  OK   = Status Ok")
+    return "\n".join(["\t" + "\t".join(names), *rows, *legend]) + "\n"
+
+
 def overview(gpus: Sequence[Card], servers: Sequence[ServerEntry]) -> str:
     """The table that nvidia-smi prints without arguments."""
     rule = "+" + "-" * 89 + "+"
@@ -173,7 +181,7 @@ def main(arguments: Sequence[str], env: Mapping[str, str]) -> int:
         elif apps:
             text = query_apps(apps, options, config, servers, gpus)
         elif "topo" in arguments:
-            text = topology(gpus)
+            text = peer_access(gpus) if "-p2p" in arguments else topology(gpus)
         elif "-q" in arguments or "--query" in arguments:
             text = details(gpus)
         elif "-L" in arguments or "--list-gpus" in arguments:

@@ -123,6 +123,13 @@ class ModelShape(Record):
         return 2.0 * self.vocab * self.hidden * 2.0
 
     @property
+    def checkpoint_bytes(self) -> float:
+        """Size of the model on disk."""
+        experts = self.moe_layers * self.experts * self.expert_weight_bytes
+        layers = self.replicated_bytes + self.sharded_bytes + self.router_bytes
+        return experts + layers + self.shared_bytes + self.dense_layer_bytes + self.vocab_bytes
+
+    @property
     def active_flops(self) -> float:
         """Floating-point operations for one token of one forward pass."""
         experts = self.moe_layers * (self.top_k + self.shared_experts) * 3.0 * self.hidden * self.expert_inter

@@ -127,12 +127,10 @@ class SimWorld:
             driver=DRIVER,
             cuda="13.0", cpu_cores=machine.cpu_cores, ram_gib=machine.ram_gib, simulated=True,
         )  # fmt: skip
-        experts = model.moe_layers * model.experts * model.expert_weight_bytes
-        rest = model.replicated_bytes + model.sharded_bytes + model.shared_bytes + model.dense_layer_bytes
         facts = ModelFacts(
             path=f"{MODEL_ROOT}/{model.folder}", architecture=model.architecture,
             config=model_config(self.world.model_name),
-            size_gib=round((experts + rest + model.vocab_bytes) / GIB, 1),
+            size_gib=round(model.checkpoint_bytes / GIB, 1),
         )  # fmt: skip
         return WorldFacts(host, engine_facts(), facts)
 

@@ -37,6 +37,7 @@ def test_other_forms(nvidia_smi: Smi) -> None:
     topology = nvidia_smi("topo", "-m").stdout
     assert "NODE" in topology
     assert "SYS" in topology
+    assert nvidia_smi("topo", "-p2p", "r").stdout.count("OK") == 8 * 7 + 1
 
 
 def test_memory_of_a_running_server_is_shown(glm_box: SimHost, nvidia_smi: Smi, launch: Launcher) -> None:
