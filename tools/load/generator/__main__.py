@@ -79,6 +79,8 @@ def main() -> int:
     try:
         raise_file_limit(job["concurrency"])
         outcome = supervise(job, emit)
+    except BrokenPipeError:
+        return 1  # whoever started the rung is gone, and with it the need for a result
     except (ValueError, OSError, EOFError) as error:
         emit({"error": str(error)})
         return 2

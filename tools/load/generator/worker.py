@@ -26,7 +26,6 @@ class Worker:
         self.job, self.number, self.of = job, number, job["processes"]
         self.inbox, self.outbox = os.fdopen(inbox, "r"), os.fdopen(outbox, "w")
         self.slots = len(range(number, job["concurrency"], self.of))
-        self.last_report = (clock(), 0)
 
     def tell(self, message: Answer) -> None:
         """One line to the supervisor."""
@@ -143,11 +142,18 @@ def run_queue_wait() -> float:
         return 0.0
 
 
+def raise_priority(nice: int) -> None:
+    """Ask for a better place in the run queue; only root gets it, and the health figures tell if it mattered."""
+    with contextlib.suppress(OSError):
+        os.setpriority(os.PRIO_PROCESS, 0, nice)
+    # Where sessions are scheduled as groups, nice only counts within one: the group has a value of its own.
+    with contextlib.suppress(OSError), open("/proc/self/autogroup", "w") as group:  # noqa: PTH123
+        group.write(str(nice))
+
+
 def work(job: Job, number: int, inbox: int, outbox: int) -> None:
     """A forked worker's whole life."""
-    # Only root may raise it; the health figures tell whether that mattered.
-    with contextlib.suppress(OSError):
-        os.setpriority(os.PRIO_PROCESS, 0, job.get("priority", 0))
+    raise_priority(job.get("priority", 0))
     try:
         import uvloop
 
