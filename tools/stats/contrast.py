@@ -48,11 +48,12 @@ def contrast(incumbent: Series, candidate: Series) -> Contrast | None:
         return None
     at = [p for p, _ in incumbent] + [p for p, _ in candidate]
     y = np.array([v for _, v in incumbent] + [v for _, v in candidate])
-    design = np.column_stack([np.ones(len(y)), np.arange(len(y)) >= len(incumbent)])
+    is_candidate = np.arange(len(y)) >= len(incumbent)
     root = np.linalg.cholesky(correlation(at))
-    white, target = np.linalg.solve(root, design), np.linalg.solve(root, y)
-    covariance = np.linalg.inv(white.T @ white)
-    ratio = float((covariance @ white.T @ target)[1])
+    white = np.linalg.solve(root, np.column_stack([np.ones(len(y)), is_candidate, y]))
+    design, target = white[:, :2], white[:, 2]
+    covariance = np.linalg.inv(design.T @ design)
+    ratio = float((covariance @ design.T @ target)[1])
     return Contrast(
         log_ratio=ratio,
         information=float(1 / covariance[1, 1]),

@@ -29,10 +29,9 @@ def broken(rung: Rung, constraints: Sequence[Constraint]) -> tuple[str, ...]:
     Failed requests are tolerated only below an error-rate bound that the user states.
     """
     reasons = []
-    tolerated = any(c.metric == "error_rate" for c in constraints)
     if rung.invalid or rung.completed == 0 or rung.output_tok_s is None:
         reasons.append(f"concurrency {rung.concurrency}: {rung.invalid or 'nothing was measured'}")
-    elif rung.failed and not tolerated:
+    elif rung.failed and not any(c.metric == "error_rate" for c in constraints):
         reasons.append(f"concurrency {rung.concurrency}: {rung.failed} failed requests")
     reasons += [text for c in constraints if (text := _broken_bound(rung, c))]
     return tuple(reasons)

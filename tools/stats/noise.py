@@ -92,9 +92,10 @@ def _residual(groups: Sequence[Series]) -> tuple[float, float]:
         design[start : start + len(group), column] = 1
         start += len(group)
     root = np.linalg.cholesky(correlation(at))
-    level, white = np.linalg.solve(root, design), np.linalg.solve(root, y)
-    fitted = level @ np.linalg.lstsq(level, white, rcond=None)[0]
-    return float(((white - fitted) ** 2).sum()), float(len(y) - len(groups))
+    white = np.linalg.solve(root, np.column_stack([design, y]))
+    level, target = white[:, :-1], white[:, -1]
+    fitted = level @ np.linalg.solve(level.T @ level, level.T @ target)
+    return float(((target - fitted) ** 2).sum()), float(len(y) - len(groups))
 
 
 def within_sd(goal: Goal, launches: Sequence[Launch], price_per_hour: float | None = None) -> float | None:
