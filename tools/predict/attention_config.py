@@ -110,6 +110,7 @@ def _mla(text: Mapping[str, Any], layers: int) -> AttentionGroup:
         kv_lora=lora,
         rope_dim=rope,
         index_dim=index_dim,
+        index_heads=index_heads,
         index_topk=int(text.get("index_topk") or 0),
         sharded_params=sharded,
         replicated_params=replicated,

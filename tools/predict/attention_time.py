@@ -2,11 +2,10 @@
 
 from moeagent.tools.predict import tables
 from moeagent.tools.predict.batch import Batch, Setting
-from moeagent.tools.predict.kv import group_bytes, kv_format
+from moeagent.tools.predict.kv import element_bytes, group_bytes
 from moeagent.tools.predict.records import AttentionGroup
 
 _MEGA = 1e6
-_INDEX_HEADS = 32
 
 
 def attention_us(at: Setting, batch: Batch) -> float:
@@ -33,8 +32,7 @@ def _state_us(at: Setting, group: AttentionGroup, batch: Batch) -> float:
 
 
 def _decode_us(at: Setting, group: AttentionGroup, batch: Batch, seen: float, *, sparse: bool) -> float:
-    element = tables.kv_formats()[kv_format(at.model, at.settings)].bytes
-    size = group_bytes(group, element, at.settings.attention_tp)
+    size = group_bytes(group, element_bytes(at.model, at.settings), at.settings.attention_tp)
     read = batch.sequences * seen * size
     if sparse:
         read += batch.sequences * (batch.context - seen) * group.index_dim
@@ -51,5 +49,5 @@ def _prefill_us(at: Setting, group: AttentionGroup, batch: Batch, seen: float, *
         return batch.tokens * seen * heads * 2 * width / (dense * efficiency)
     heads, width = max(heads, tables.constant("sparse_heads")), 2 * group.kv_lora + group.rope_dim
     attended = batch.tokens * seen * heads * 2 * width / (dense * efficiency)
-    indexed = batch.tokens * batch.context * group.index_dim * 2 * _INDEX_HEADS
+    indexed = batch.tokens * batch.context * group.index_dim * 2 * group.index_heads
     return attended + indexed / (narrow * efficiency)

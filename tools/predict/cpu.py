@@ -28,7 +28,7 @@ def predict_cpu(
     if short < workload.input_len + 1:
         problems = (*problems, f"each slot holds {short} tokens, the prompts have {workload.input_len}")
     if problems:
-        return Prediction(memory=memory, problems=problems, notes=notes)
+        return Prediction(memory=memory, refusals=problems, problems=problems, notes=notes)
     known = calibration or Calibration()
     rungs = tuple(_rung(settings, machine, model, workload, known, c) for c in workload.ladder)
     source = "CPU: a rough roofline per core, see tables/constants.toml; intervals are a factor of two"

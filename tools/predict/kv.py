@@ -19,6 +19,13 @@ def kv_format(model: ModelShape, settings: EngineSettings) -> str:
     return found.name if found else "bfloat16"
 
 
+def element_bytes(model: ModelShape, settings: EngineSettings) -> float:
+    """Bytes of one stored element; the mean of K and V where llama.cpp gives them different types."""
+    size = tables.kv_formats()[kv_format(model, settings)].bytes
+    other = tables.kv_formats().get((settings.kv_dtype_v or "").lower())
+    return (size + other.bytes) / 2 if other else size
+
+
 def group_bytes(group: AttentionGroup, kv_bytes: float, tp: int, *, vllm_fp8: bool = False) -> float:
     """Bytes of one token in one layer of the group on one GPU; 0 for recurrent layers."""
     if group.kind == "linear":
@@ -38,8 +45,7 @@ def kv_bytes_per_token(model: ModelShape, settings: EngineSettings) -> float:
     Sliding-window layers count by the engine's ratio; recurrent layers hold a state per sequence instead. MLA
     is not divided by TP.
     """
-    name = kv_format(model, settings)
-    size = tables.kv_formats()[name].bytes
+    name, size = kv_format(model, settings), element_bytes(model, settings)
     vllm_fp8 = settings.engine == "vllm" and name == "fp8"
     per_layer = sum(
         group_bytes(g, size, settings.attention_tp, vllm_fp8=vllm_fp8) * g.layers * _share(g)

@@ -7,11 +7,11 @@ from moeagent.tools.predict import cpu, tables
 from moeagent.tools.predict.batch import Setting
 from moeagent.tools.predict.calibration import Calibration
 from moeagent.tools.predict.collectives import fabric_in_use
-from moeagent.tools.predict.engine_rules import Defaults, defaults
+from moeagent.tools.predict.engine_rules import defaults
 from moeagent.tools.predict.feasibility import impossible
 from moeagent.tools.predict.interval import estimates
 from moeagent.tools.predict.memory import memory_table
-from moeagent.tools.predict.published import published_factor
+from moeagent.tools.predict.published import published, published_factor
 from moeagent.tools.predict.records import (
     Machine,
     ModelShape,
@@ -43,42 +43,53 @@ def predict(
     unknown = tuple(str(part) for part in (machine, model) if isinstance(part, Unknown))
     if isinstance(machine, Unknown) or isinstance(model, Unknown):
         return Prediction(problems=unknown)
-    notes = (*machine.notes, *model.notes, *_flag_notes(settings))
+    notes = (*machine.notes, *model.notes, *_flag_notes(config, settings, machine))
     if settings.engine == "llamacpp" and machine.gpu_name is not None and settings.gpu_layers != 0:
         why = "llama.cpp on GPUs has no model here; with -ngl 0 it is predicted on the CPU cores"
         return Prediction(problems=(f"memory and speed cannot be predicted: {why}",), notes=notes)
     if machine.gpu_name is None or settings.engine == "llamacpp":
         return cpu.predict_cpu(settings, machine, model, workload, calibration, notes)
-    problems = impossible(settings, machine, model)
+    refusals = impossible(settings, machine, model)
     memory = memory_table(machine, model, settings, calibration)
     if memory.verdict == "does_not_fit":
-        problems = (*problems, f"does not fit: {memory.why}")
-    if machine.spec is None:
-        problems = (*problems, f"speed cannot be predicted: {machine.gpu_name} is not in the table of GPUs")
-        return Prediction(memory=memory, problems=problems, notes=notes)
-    if problems:
-        return Prediction(memory=memory, problems=problems, notes=notes)
-    chosen = defaults(settings, model, machine.memory_mib)
-    at = speed_setting(machine, model, settings, chosen)
+        refusals = (*refusals, f"does not fit: {memory.why}")
+    blind = f"speed cannot be predicted: {machine.gpu_name} is not in the table of GPUs"
+    if refusals or machine.spec is None:
+        problems = refusals if machine.spec else (*refusals, blind)
+        return Prediction(memory=memory, refusals=refusals, problems=problems, notes=notes)
+    at = speed_setting(machine, model, settings)
     times = times_of(at, workload)
-    served = (serve(at, times, memory, workload, concurrency) for concurrency in workload.ladder)
-    factors = {c: published_factor(config, machine, c) for c in workload.ladder}
-    known = calibration or Calibration()
-    rungs = tuple(estimates(at, one, known, factor=factors[one.concurrency]) for one in served)
     return Prediction(
         memory=memory,
-        rungs=rungs,
+        rungs=_rungs(at, times, memory, workload, calibration or Calibration(), config, machine),
         prefill_tok_s=workload.input_len / times.prefill_ms(1) * 1e3,
         notes=notes,
         sources=_sources(at, times, calibration),
     )
 
 
-def speed_setting(machine: Machine, model: ModelShape, settings: EngineSettings, chosen: Defaults) -> Setting:
+def _rungs(
+    at: Setting,
+    times: StepTimes,
+    memory: MemoryTable,
+    workload: Workload,
+    known: Calibration,
+    config: ServerConfig,
+    machine: Machine,
+) -> tuple[RungPrediction, ...]:
+    served = [serve(at, times, memory, workload, concurrency) for concurrency in workload.ladder]
+    factors = [published_factor(config, machine, concurrency) for concurrency in workload.ladder]
+    return tuple(
+        estimates(at, one, known, factor=factor) for one, factor in zip(served, factors, strict=True)
+    )
+
+
+def speed_setting(machine: Machine, model: ModelShape, settings: EngineSettings) -> Setting:
     """What every forward of this configuration shares. Raises LookupError for a GPU without a table entry."""
     if machine.spec is None:
         raise LookupError(f"{machine.gpu_name} is not in the table of GPUs")
     fabric = fabric_in_use(machine, settings)
+    chosen = defaults(settings, model, machine.memory_mib)
     return Setting(
         spec=machine.spec,
         fabric=fabric,
@@ -89,10 +100,13 @@ def speed_setting(machine: Machine, model: ModelShape, settings: EngineSettings,
     )
 
 
-def _flag_notes(settings: EngineSettings) -> tuple[str, ...]:
-    notes = []
-    if settings.unmodelled:
-        notes.append(f"not modelled, taken as without effect: {', '.join(settings.unmodelled)}")
+def _flag_notes(config: ServerConfig, settings: EngineSettings, machine: Machine) -> tuple[str, ...]:
+    """Which flags have published effects, which change nothing, which nothing is known about."""
+    known = {prior.flag: prior for prior, _ in published(config, machine, 1)} if machine.spec else {}
+    notes = [f"{flag}: effect as published: {prior.source}" for flag, prior in known.items()]
+    blind = [flag for flag in settings.unmodelled if flag not in known]
+    if blind:
+        notes.append(f"not modelled, taken as without effect: {', '.join(blind)}")
     if settings.no_effect:
         notes.append(f"known to change no measured figure: {', '.join(settings.no_effect)}")
     return tuple(notes)

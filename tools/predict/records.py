@@ -60,6 +60,7 @@ class AttentionGroup(Record):
     window: int = 0
     index_dim: int = 0
     """Above 0: sparse attention (DSA) with an index of this size beside the KV cache."""
+    index_heads: int = 0
     index_topk: int = 0
     sharded_params: int
     """Split over the attention ranks."""
@@ -181,8 +182,10 @@ class Prediction(Record):
     rungs: tuple[RungPrediction, ...] = ()
     prefill_tok_s: float | None = None
     """Input tokens per second of one prompt alone."""
+    refusals: tuple[str, ...] = ()
+    """Why it would surely die at start; empty when it may be launched."""
     problems: tuple[str, ...] = ()
-    """What cannot work, or cannot be predicted."""
+    """The refusals, and what cannot be predicted."""
     notes: tuple[str, ...] = ()
     sources: tuple[str, ...] = ()
     """Where the numbers come from."""

@@ -19,13 +19,10 @@ _LARGEST = 0.95
 def risk(prediction: Prediction) -> tuple[float, str]:
     """Chance 0..1 that the server dies, from memory and arithmetic alone, and the reason."""
     memory = prediction.memory
-    refused = [p for p in prediction.problems if "speed cannot be predicted" not in p]
-    if refused and (memory is None or memory.verdict == "does_not_fit" or "does not fit" not in refused[0]):
-        if memory is None and any("cannot be predicted" in p for p in refused):
-            return _UNKNOWN, refused[0]
-        return _CERTAIN, refused[0]
+    if prediction.refusals:
+        return _CERTAIN, prediction.refusals[0]
     if memory is None:
-        return _UNKNOWN, "memory could not be predicted"
+        return _UNKNOWN, next(iter(prediction.problems), "memory could not be predicted")
     start = _chance(memory.start_headroom_gib, memory.uncertainty_gib)
     load = _chance(memory.load_headroom_gib, math.hypot(_LOAD_DOUBT_GIB, memory.uncertainty_gib / 4))
     pool = _pool_chance(memory)

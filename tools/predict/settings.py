@@ -25,7 +25,6 @@ class EngineSettings(Record):
     dp_attention: bool = False
     expert_parallel: bool = False
     a2a: str = "none"
-    moe_runner: str = "auto"
     mem_fraction: float | None = Field(default=None, gt=0, le=1)
     max_running: int | None = None
     max_pool_tokens: int | None = None
@@ -47,7 +46,6 @@ class EngineSettings(Record):
     threads: int | None = None
     batch_threads: int | None = None
     gpu_layers: str | int = "auto"
-    no_repack: bool = False
     fabric_variant: str = ""
     """tuned, oneshot, no-p2p or nccl, as the environment selects it."""
     no_effect: tuple[str, ...] = ()
@@ -133,7 +131,7 @@ def read_settings(config: ServerConfig) -> EngineSettings:
 
 def _assignments(flag: FlagMap, name: str, value: Any) -> Iterator[tuple[str, Any]]:
     if flag.field is not None:
-        yield flag.field, flag.value or value
+        yield flag.field, value
         return
     try:
         parsed = json.loads(str(value))

@@ -4,6 +4,7 @@ Run `PYTHONPATH=tests python -m bench.predict.report [TABLE.csv]`.
 """
 
 import sys
+from collections.abc import Iterable
 from dataclasses import dataclass
 from pathlib import Path
 from statistics import median
@@ -63,9 +64,14 @@ def fitted_rows() -> set[str]:
 
 def score(path: Path) -> Report:
     """Predict every row of a table."""
+    return score_rows(read_table(path))
+
+
+def score_rows(rows: Iterable[dict[str, str]]) -> Report:
+    """Predict rows that have the table's columns."""
     fitted, speeds, changes, skipped = fitted_rows(), [], [], {}
     cases = []
-    for row in read_table(path):
+    for row in rows:
         try:
             case = case_of(row)
             speeds.append(_speed(case, fitted))

@@ -80,6 +80,15 @@ def test_a_model_larger_than_the_ram_does_not_fit(cores, tiny):
     assert predict(config(), unknown, large, LOAD).rungs
 
 
+def test_k_and_v_types_of_the_cache(cores, tiny):
+    def cell(**flags):
+        found = predict(config(**flags), cores, tiny, LOAD).memory
+        assert found is not None
+        return found.kv_bytes_per_token
+
+    assert cell(ctk="q8_0", ctv="q8_0") < cell(ctk="q8_0", ctv="f16") < cell()
+
+
 def test_a_measured_baseline_narrows_the_range(cores, tiny):
     known = Calibration(speed={1: 0.9, 32: 0.9})
     plain, corrected = (predict(config(), cores, tiny, LOAD, c).rungs[0].output_tok_s for c in (None, known))

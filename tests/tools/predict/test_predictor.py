@@ -79,7 +79,8 @@ def test_a_slow_fabric_is_communication_bound():
 )
 def test_what_cannot_work_is_said(config, words):
     found = predict(config, sm120(), GLM, LADDER)
-    assert any(words in problem for problem in found.problems)
+    assert any(words in refusal for refusal in found.refusals)
+    assert set(found.refusals) <= set(found.problems)
     assert not found.rungs
 
 
@@ -96,6 +97,7 @@ def test_a_gpu_outside_the_table_keeps_its_memory_table():
     assert found.memory is not None
     assert found.memory.kv_tokens > 0
     assert any("speed cannot be predicted" in problem for problem in found.problems)
+    assert found.refusals == ()
 
 
 def test_an_engine_without_a_table_is_an_input_error():
@@ -107,6 +109,14 @@ def test_llamacpp_on_gpus_is_not_claimed():
     found = predict(ServerConfig(engine="llamacpp"), sm120(), GLM, LADDER)
     assert not found.rungs
     assert "llama.cpp on GPUs" in found.problems[0]
+
+
+def test_notes_tell_published_effects_from_blind_spots():
+    config = campaign(enable_mscclpp=True, schedule_policy="lpm", num_continuous_decode_steps=8)
+    notes = " | ".join(predict(config, sm120(), GLM, LADDER).notes)
+    assert "--enable-mscclpp: effect as published" in notes
+    assert "not modelled, taken as without effect: --schedule-policy" in notes
+    assert "known to change no measured figure: --num-continuous-decode-steps" in notes
 
 
 def test_sources_are_named():

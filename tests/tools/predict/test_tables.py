@@ -32,7 +32,7 @@ def test_flags_set_fields_that_exist(engine):
     found = tables.engine_map(engine)
     assert found is not None
     for flag in found.flags:
-        assert flag.field or flag.json_fields, flag.names
+        assert bool(flag.field) != bool(flag.json_fields), flag.names
         for field in (flag.field, *flag.json_fields.values()):
             assert field is None or field in EngineSettings.model_fields
     assert all(entry.source for entry in found.no_effect)

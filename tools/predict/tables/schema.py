@@ -119,8 +119,6 @@ class FlagMap(Record):
 
     names: tuple[str, ...]
     field: str | None = None
-    value: str | None = None
-    """Stored when the flag has no value of its own; true otherwise."""
     json_fields: dict[str, str] = Field(default_factory=dict, alias="json")
     """For a flag whose value is a JSON object: its keys and the fields that they set."""
 
