@@ -32,7 +32,7 @@ demo-real: dev
 	$(BIN)/moeagent run --goal max-throughput --config examples/demo-real.toml
 
 test: dev
-	$(BIN)/python -m pytest -n $(WORKERS)
+	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile
 
 lint: dev
 	$(BIN)/ruff check .

@@ -7,7 +7,7 @@ from moeagent.agent.interrupt import StopRequest
 from moeagent.agent.place import Place
 from moeagent.agent.settings import CampaignSettings
 from moeagent.memory.errors import EngineError, HostError
-from moeagent.memory.records import ServerConfig
+from moeagent.memory.records import ServerConfig, fingerprint
 from moeagent.tools.engines.protocol import Engine
 from moeagent.tools.hosts.clock import SystemClock
 from moeagent.tools.hosts.command import Command, masked
@@ -23,6 +23,8 @@ LOG_TAIL = 12 << 20
 """A log that is longer than both together is kept with its middle left out."""
 RETIRED = "retired"
 POLL_S = 0.25
+FIRST_PORT, PORT_SPAN = 20_000, 10_000
+"""Below Linux's range of ephemeral ports, so that no client's connection takes one in between."""
 
 
 class Servers:
@@ -48,7 +50,7 @@ class Servers:
         """
         folder = self._folder(launch)
         known = attach(self._host, folder)
-        port = self._port_of(folder) if known else free_port(self._host)
+        port = self._port_of(folder) if known else free_port(self._host, self._first_port(folder))
         command = self._command(config, port)
         if known is None:
             self._host.put(f"{folder}/port", f"{port}\n".encode())
@@ -162,6 +164,11 @@ class Servers:
         while self._exists(f"{self._numbered(base, number + 1)}/port"):
             number += 1
         return self._numbered(base, number)
+
+    @staticmethod
+    def _first_port(folder: str) -> int:
+        """Where to look for a free port: servers of two runs that start together must not meet."""
+        return FIRST_PORT + int(fingerprint(folder, digits=8), 16) % PORT_SPAN
 
     @staticmethod
     def _numbered(base: str, number: int) -> str:

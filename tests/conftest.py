@@ -7,7 +7,6 @@ import os
 from collections.abc import Iterator
 
 import pytest
-
 from parts.catalogue import PARTS
 
 missing: dict[str, str] = {}
@@ -35,4 +34,4 @@ def no_settings_from_outside(monkeypatch: pytest.MonkeyPatch) -> Iterator[None]:
     """A user's MOEAGENT_ variables must not change what the tests see."""
     for name in [n for n in os.environ if n.startswith("MOEAGENT_")]:
         monkeypatch.delenv(name)
-    yield
+    return
