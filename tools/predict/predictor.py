@@ -14,8 +14,10 @@ from moeagent.tools.predict.memory import memory_table
 from moeagent.tools.predict.published import published, published_factor
 from moeagent.tools.predict.records import (
     Machine,
+    MemoryTable,
     ModelShape,
     Prediction,
+    RungPrediction,
     Unknown,
 )
 from moeagent.tools.predict.serving import serve
