@@ -14,7 +14,7 @@ from moeagent.tools.sim.world import World
 DECAYED_RESERVE = 0.2
 """Share of a request's remaining output that the scheduler holds back once its estimate has settled, at
 conservativeness 1."""
-FULL_POOL_LOSS = 0.04
+FULL_POOL_LOSS = 0.07
 """Time lost to waiting and recomputing while the pool is full, as the step-by-step scheduler shows it."""
 
 

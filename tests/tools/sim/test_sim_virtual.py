@@ -63,6 +63,10 @@ def test_the_two_faces_agree(shape: tuple[int, int], concurrency: int) -> None:
     assert stepped(made, concurrency, workload) == pytest.approx(closed, rel=0.05)
 
 
+def test_the_baseline_of_the_campaign_is_about_1600_tokens_a_second_step_by_step() -> None:
+    assert stepped(quiet(), 1024, GLM.workload) == pytest.approx(1600, rel=0.03)
+
+
 def test_a_full_pool_queues_and_retracts_in_both_faces() -> None:
     made = quiet(mem_fraction_static=0.78)
     workload = Workload(input_len=1024, output_len=512, ladder=(256,), prompts_per_slot=1.5)
