@@ -38,7 +38,7 @@ def _candidate(console: Console, candidate: Candidate) -> None:
     _say(console, f"{config.engine} {' '.join(words)}")
     prediction = candidate.prediction
     if prediction.memory is not None:
-        _memory(console, prediction.memory)
+        _memory(console, prediction.memory, on_cpu=config.engine == "llamacpp")
     for problem in prediction.problems:
         _say(console, f"Problem: {problem}")
     if prediction.rungs:
@@ -52,17 +52,17 @@ def _candidate(console: Console, candidate: Candidate) -> None:
         _say(console, f"Source: {source}")
 
 
-def _memory(console: Console, memory: MemoryTable) -> None:
-    grid = _grid("Memory of one GPU, GiB")
+def _memory(console: Console, memory: MemoryTable, *, on_cpu: bool) -> None:
+    grid = _grid("Memory, GiB" if on_cpu else "Memory of one GPU, GiB")
     grid.add_column("part")
     grid.add_column("GiB", justify="right")
     grid.add_column("note")
     for line in memory.lines:
         grid.add_row(Text(line.name), f"{line.gib:.2f}", Text(line.note))
     console.print(grid)
-    _say(
-        console, f"Card {memory.total_gib:.2f} GiB, fraction {memory.fraction:.4f} ({memory.fraction_source})"
-    )
+    if not on_cpu:
+        source = f"fraction {memory.fraction:.4f} ({memory.fraction_source})"
+        _say(console, f"Card {memory.total_gib:.2f} GiB, {source}")
     _say(console, f"Verdict: {_VERDICTS[memory.verdict]}. {memory.why}")
 
 

@@ -99,10 +99,14 @@ def _machine_text(machine: Machine) -> str:
 
 
 def _model_text(model: ModelShape) -> str:
-    size = f"{count(model).total / 1e9:.1f} B parameters, {active(model) / 1e9:.1f} B active"
+    size = f"{_billions(count(model).total)} parameters, {_billions(active(model))} active"
     return (
         f"{model.architecture}: {size}, experts {model.formats.experts}, attention {model.formats.attention}"
     )
+
+
+def _billions(parameters: int) -> str:
+    return f"{parameters / 1e9:.1f} B" if parameters >= 1e8 else f"{parameters / 1e6:.1f} M"
 
 
 def _tiles(machine: Machine | Unknown, model: ModelShape | Unknown) -> tuple[TileFit, ...]:

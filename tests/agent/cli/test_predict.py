@@ -7,6 +7,7 @@ from sys import executable
 
 import pytest
 from fixtures.predict.shapes import MODELS
+from parts.llamacpp import tiny_model
 
 GLM = str(MODELS / "GLM-5.1-NVFP4.json")
 BASE = (
@@ -89,3 +90,24 @@ def test_a_file_that_is_no_json(tmp_path: Path):
     found = moeagent("--gpu", "H200", "--model-config", str(tmp_path))
     assert found.returncode == 2
     assert "cannot be read as JSON" in found.stderr
+
+
+@pytest.mark.part("llamacpp")
+def test_a_surveyed_host_with_a_real_gguf_file(tmp_path: Path):
+    model = tiny_model(tmp_path)
+    words = (
+        "--host",
+        "local",
+        "--model",
+        str(model),
+        "--engine",
+        "llamacpp",
+        "--flag",
+        "-np 8",
+        "--flag",
+        "-c 4096",
+    )
+    answer = json.loads(moeagent(*words, "--input-len", "64", "--concurrency", "1,8", "--json").stdout)
+    assert answer["machine"].endswith("GiB RAM")
+    assert answer["first"]["prediction"]["memory"]["verdict"] == "fits"
+    assert [r["running"] for r in answer["first"]["prediction"]["rungs"]] == [1, 8]
