@@ -21,7 +21,7 @@ def calibrate(
     model: ModelShape | Unknown,
     workload: Workload,
 ) -> Calibration:
-    """Corrections from launches in the order in which they ran; later ones win.
+    """Corrections from launches in the order in which they ran: later memory wins, speeds are averaged.
 
     Weights and pool come from the engine's memory lines, head-room from who survived, speed from the rungs.
     Unknown machines or models teach nothing.
