@@ -5,6 +5,8 @@ log lines are llama.cpp's. Exit status 1 when the arguments, the port or the mod
 own lines on standard error; SIGTERM and SIGINT stop it cleanly. Needs the extra `local`.
 """
 
+import ctypes
+import os
 import signal
 import sys
 import threading
@@ -63,16 +65,36 @@ def _native(xllamacpp: ModuleType, target: str, value: Any) -> Any:
 
 
 def _serve(xllamacpp: ModuleType, chosen: dict[str, Any]) -> int:
+    """Serves until a signal ends the process with status 0; returns only when the start failed."""
     stopped = threading.Event()
     for number in (signal.SIGTERM, signal.SIGINT):
         signal.signal(number, lambda *_: stopped.set())
     try:
         server = xllamacpp.Server(common_params(xllamacpp, chosen))
     except RuntimeError as error:
+        _flush_log(xllamacpp)
         return _fail(f"error: {error}")
     stopped.wait()
-    del server  # joins the server's threads and frees the model
-    return 0
+    _flush_log(xllamacpp)
+    sys.stderr.write(f"llama_serve: stopped {server.listening_address}\n")
+    sys.stderr.flush()
+    # xllamacpp's destructor waits for ever when the server is stopped before its loop has begun; the kernel
+    # frees the port and the memory as well.
+    os._exit(0)
+
+
+def _flush_log(xllamacpp: ModuleType) -> None:
+    """Writes out what llama.cpp's logging thread still holds: a failed start would end without it.
+
+    The two C++ functions are exported under mangled names; a wheel without them loses the last lines.
+    """
+    library = ctypes.CDLL(xllamacpp.xllamacpp.__file__)
+    try:
+        main_log, flush = library._Z15common_log_mainv, library._Z16common_log_flushP10common_log
+    except AttributeError:
+        return
+    main_log.restype, flush.argtypes = ctypes.c_void_p, [ctypes.c_void_p]
+    flush(main_log())
 
 
 def _fail(line: str) -> int:

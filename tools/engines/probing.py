@@ -15,10 +15,13 @@ from moeagent.tools.engines.knobs import (
     parse_llama_help,
     parse_version,
 )
+from moeagent.tools.engines.probe_cache import ProbeCache
 from moeagent.tools.engines.protocol import Engine, EngineInstall, Probe
 from moeagent.tools.hosts.protocol import Command, CommandResult, Host
 
 PARSER, HELP, VERSION = "engine-parser", "engine-help", "engine-version"
+INSTALLED = "engine-installed"
+_VERSION_SCRIPT = "import sys; from importlib import metadata; print(metadata.version(sys.argv[1]))"
 TIMED_OUT = 124
 """Exit status that stands for a probe without an end, as of `timeout`."""
 _IMPORT_S = 180.0
@@ -30,11 +33,14 @@ def python_probes(
 ) -> tuple[Probe, ...]:
     """For an engine in Python: its own interpreter dumps its own parser; --help only where that fails."""
     prefix = install.command or default
+    python = interpreter(prefix)
     script = (files("moeagent.tools.engines") / "dump_parser.py").read_text()
-    dump = Command((*interpreter(prefix), "-c", script, engine), dict(install.env), repeatable=True)
+    installed = Command((*python, "-c", _VERSION_SCRIPT, engine), dict(install.env), repeatable=True)
+    dump = Command((*python, "-c", script, engine), dict(install.env), repeatable=True)
     help_text = Command((*prefix, help_flag), {**install.env, "COLUMNS": "200"}, repeatable=True)
     return (
-        Probe(PARSER, dump, timeout_s=_IMPORT_S),
+        Probe(INSTALLED, installed),
+        Probe(PARSER, dump, timeout_s=_IMPORT_S, cached_by=INSTALLED),
         Probe(HELP, help_text, timeout_s=_IMPORT_S, unless=PARSER),
     )
 
@@ -65,13 +71,24 @@ def interpreter(prefix: tuple[str, ...]) -> tuple[str, ...]:
     return ("python3",)
 
 
-def run_probes(host: Host, probes: tuple[Probe, ...]) -> dict[str, CommandResult]:
-    """Runs the probes in order; one that has become needless is left out."""
+def run_probes(
+    host: Host, probes: tuple[Probe, ...], *, cache: ProbeCache | None = None
+) -> dict[str, CommandResult]:
+    """Runs the probes in order; a needless one is left out, a known answer comes from the cache.
+
+    Raises RemoteError when the connection breaks.
+    """
     results: dict[str, CommandResult] = {}
     for probe in probes:
         earlier = results.get(probe.unless) if probe.unless else None
-        if earlier is None or earlier.exit_code != 0:
+        if earlier is not None and earlier.exit_code == 0:
+            continue
+        version = results.get(probe.cached_by) if probe.cached_by else None
+        if cache is None or version is None or version.exit_code != 0:
             results[probe.name] = _run(host, probe)
+        else:
+            key = cache.key(host.name, probe, version)
+            results[probe.name] = cache.get(key) or cache.keep(key, _run(host, probe))
     return results
 
 
@@ -85,9 +102,11 @@ def _run(host: Host, probe: Probe) -> CommandResult:
         return CommandResult(TIMED_OUT, b"", str(error).encode())
 
 
-def read_knobs(host: Host, install: EngineInstall, engine: Engine) -> EngineFacts:
+def read_knobs(
+    host: Host, install: EngineInstall, engine: Engine, *, cache: ProbeCache | None = None
+) -> EngineFacts:
     """The installed engine by its own word."""
-    return engine.facts(run_probes(host, engine.probes(install)), install)
+    return engine.facts(run_probes(host, engine.probes(install), cache=cache), install)
 
 
 def python_facts(engine: str, results: Mapping[str, CommandResult], install: EngineInstall) -> EngineFacts:

@@ -61,6 +61,8 @@ class Probe:
     timeout_s: float = 60.0
     unless: str | None = None
     """Name of an earlier probe that makes this one needless when it ended with status 0."""
+    cached_by: str | None = None
+    """Name of an earlier probe: the same output of that one means the same output of this one."""
 
 
 class LoadApi(Record):

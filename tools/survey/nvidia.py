@@ -96,9 +96,7 @@ def parse_p2p(text: str) -> tuple[tuple[int, int, str], ...]:
     broken: list[tuple[int, int, str]] = []
     for words in lines[1 if header else 0 :]:
         row = int(words[0][3:])
-        broken += [
-            (row, col, word) for col, word in enumerate(words[1:]) if row < col and word not in ("OK", "X")
-        ]
+        broken += [(row, col, word) for col, word in enumerate(words[1:]) if row < col and word in _NO_P2P]
     return tuple(broken)
 
 

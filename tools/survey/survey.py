@@ -3,6 +3,7 @@
 from collections.abc import Iterator, Mapping
 
 from moeagent.memory.records import EngineFacts, Gpu, HostFacts, ModelFacts, Record
+from moeagent.tools.engines.probe_cache import ProbeCache
 from moeagent.tools.engines.probing import HELP, PARSER, answered, run_probes, text_of
 from moeagent.tools.engines.protocol import Engine, EngineInstall
 from moeagent.tools.hosts.protocol import CommandResult, Host
@@ -28,10 +29,13 @@ class Survey(Record):
 
 
 def run_survey(
-    host: Host, engine: Engine, install: EngineInstall, model: str | None
+    host: Host, engine: Engine, install: EngineInstall, model: str | None, *, cache: ProbeCache | None = None
 ) -> dict[str, CommandResult]:
-    """Runs every command of the survey. Raises RemoteError when the connection breaks."""
-    return run_probes(host, survey_commands(engine, install, model))
+    """Runs every command of the survey. Raises RemoteError when the connection breaks.
+
+    `cache` spares the import of an engine whose version was read before on this host.
+    """
+    return run_probes(host, survey_commands(engine, install, model), cache=cache)
 
 
 def parse_survey(

@@ -159,9 +159,10 @@ def test_an_engine_has_answered_when_one_probe_succeeded() -> None:
 
 def test_probes_keep_the_wrapper_and_its_environment() -> None:
     install = EngineInstall(command=("docker", "exec", "box", "vllm", "serve"), env={"A": "1"})
-    parser, help_probe = VllmEngine().probes(install)
+    installed, parser, help_probe = VllmEngine().probes(install)
     assert parser.command.argv[:5] == ("docker", "exec", "box", "python3", "-c")
     assert help_probe.command.argv == ("docker", "exec", "box", "vllm", "serve", "--help=all")
     assert help_probe.unless == parser.name
+    assert parser.cached_by == installed.name
     assert parser.command.env["A"] == "1"
     assert [p.command.argv[-1] for p in LlamacppEngine().probes(EngineInstall())] == ["--help", "--version"]
