@@ -14,8 +14,10 @@ _MAX_HOPS = 8
 _MAX_INCLUDES = 16
 _BLOCK = re.compile(r"\s*(host|match)\b", re.IGNORECASE)
 _INCLUDE = re.compile(r"\s*include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
+# No character that a shell reads: a ProxyCommand may hold host and user.
 _DESTINATION = re.compile(
-    r"(?:(?P<user>[^@]+)@)?(?:\[(?P<v6>[0-9a-fA-F:.%]+)\]|(?P<host>[^:@\[\]]+))(?::(?P<port>\d+))?"
+    r"(?:(?P<user>\w[\w.+-]*)@)?(?:\[(?P<v6>[0-9a-fA-F:.%]+)\]|(?P<host>\w[\w.%+-]*))(?::(?P<port>\d+))?",
+    re.ASCII,
 )
 
 UNSUPPORTED = {
@@ -96,26 +98,19 @@ class _Options:
     """Look-ups in one configuration."""
 
     def __init__(self, text: str, origin: Path) -> None:
-        from paramiko import SSHConfig
-        from paramiko.ssh_exception import ConfigParseError
-
+        self._text = text
         self._origin = origin
+
+    def of(self, name: str, given: Mapping[str, str | None]) -> Mapping[str, str | list[str]]:
+        """Settings of a host; what was given with its name stands first and so wins, as with OpenSSH."""
+        from paramiko import SSHConfig
+        from paramiko.ssh_exception import ConfigParseError, CouldNotCanonicalize
+
+        first = "".join(f"{key} {value}\n" for key, value in given.items() if value)
         try:
-            self._config = SSHConfig.from_text(text)
+            return SSHConfig.from_text(first + self._text).lookup(name)
         except ConfigParseError as error:
-            raise InputError(f"{origin}: {error}; mend that line") from error
-
-    def of(self, name: str) -> Mapping[str, str | list[str]]:
-        from invoke.exceptions import ThreadException
-        from paramiko.ssh_exception import CouldNotCanonicalize
-
-        try:
-            return self._config.lookup(name)
-        except ThreadException as error:
-            raise InputError(
-                f"{self._origin}: its `Match exec` cannot be run with this standard input: "
-                "add </dev/null, or give another file with --ssh-config"
-            ) from error
+            raise InputError(f"{self._origin}: {error}; mend that line") from error
         except (CouldNotCanonicalize, KeyError, ValueError) as error:
             raise InputError(
                 f"{self._origin}: cannot work out the settings of {name} ({error}): name the host in full, "
@@ -137,13 +132,8 @@ def _resolve(spec: str, settings: SshSettings, options: _Options, depth: int) ->
     if match is None:
         raise InputError(f"host {spec!r}: write user@host[:port] or a name of the SSH configuration")
     name = match["v6"] or match["host"]
-    found = options.of(name)
+    found = options.of(name, {"User": match["user"], "Port": match["port"]})
     hop = _hop(spec, name, found, settings)
-    if match["user"]:
-        hop = replace(hop, user=match["user"])
-    if match["port"]:
-        hop = replace(hop, port=int(match["port"]))
-        hop = hop if "hostkeyalias" in found else replace(hop, known_as=_known_as(hop.hostname, hop.port))
     jumps = [j.strip() for j in str(found.get("proxyjump", "none")).split(",")]
     if jumps == ["none"]:
         return (hop,)

@@ -2,6 +2,8 @@
 
 import logging
 import socket
+import subprocess
+import threading
 from collections.abc import Iterator
 from contextlib import suppress
 from pathlib import Path
@@ -86,7 +88,7 @@ def _open_hop(hop: Hop, before: "Transport | None", settings: SshSettings) -> "T
 
 def _reach(hop: Hop, before: "Transport | None", settings: SshSettings) -> Any:
     """A socket, or what paramiko takes for one, that leads to the server."""
-    from paramiko import ChannelException, ProxyCommand, SSHException
+    from paramiko import ChannelException, SSHException
 
     if before is not None:
         way = f"through {before.getpeername()[0]}"
@@ -102,7 +104,7 @@ def _reach(hop: Hop, before: "Transport | None", settings: SshSettings) -> Any:
         except (SSHException, OSError, EOFError) as error:
             raise UnreachableError(f"{_at(hop)} is unreachable {way}: {_text(error)}") from error
     if hop.proxy_command is not None:
-        return ProxyCommand(hop.proxy_command)
+        return _proxy(hop.proxy_command)
     try:
         sock = socket.create_connection((hop.hostname, hop.port), timeout=settings.connect_s)
     except socket.gaierror as error:
@@ -118,6 +120,21 @@ def _reach(hop: Hop, before: "Transport | None", settings: SshSettings) -> Any:
     # Small messages go out at once: Nagle's algorithm would add 40 ms to every call.
     sock.setsockopt(socket.IPPROTO_TCP, socket.TCP_NODELAY, 1)
     return sock
+
+
+def _proxy(command: str) -> socket.socket:
+    """A socket whose other end is the standard input and output of the user's own ProxyCommand.
+
+    paramiko's own class waits for full buffers and leaves its pipes open.
+    """
+    ours, theirs = socket.socketpair()
+    with theirs:
+        process = subprocess.Popen(
+            ["sh", "-c", f"exec {command}"], stdin=theirs.fileno(), stdout=theirs.fileno()
+        )
+    # It ends when our end is closed; somebody has to collect it.
+    threading.Thread(target=process.wait, daemon=True, name="ssh-proxy").start()
+    return ours
 
 
 def _prefer_known_types(transport: "Transport", known: set[str]) -> None:

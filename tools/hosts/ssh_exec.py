@@ -122,7 +122,7 @@ class RemoteCall:
                 "write it to a file and read a part"
             )
         if self._out.done and self._err.done:
-            return CommandResult(int(self._out.tail or b"-1"), self._out.output, self._err.output)
+            return CommandResult(int(self._out.last_word), self._out.output, self._err.output)
         self._explain_no_start(channel)
         raise CutOffError(f"{self._host}: the connection broke before the command ended")
 

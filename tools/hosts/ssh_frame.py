@@ -82,6 +82,11 @@ class Unwrapper:
         return self.tail is not None and b"\n" in self.tail
 
     @property
+    def last_word(self) -> bytes:
+        """What follows the second mark on its line; what a login shell says afterwards is dropped."""
+        return (self.tail or b"").partition(b"\n")[0]
+
+    @property
     def output(self) -> bytes:
         """What the command printed so far."""
         return bytes(self._buffer)

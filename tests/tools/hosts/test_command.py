@@ -1,6 +1,7 @@
 """Whatever a value holds, it arrives as it is and changes nothing around it."""
 
 import subprocess
+from random import Random
 
 import pytest
 from hypothesis import HealthCheck, example, given, settings
@@ -8,7 +9,10 @@ from hypothesis import strategies as st
 
 from moeagent.memory.errors import InputError
 from moeagent.tools.hosts.command import Command, Secret, encode, mask, masked, quote
+from moeagent.tools.hosts.local import LocalHost
 from moeagent.tools.hosts.protocol import Host
+
+SSHD = pytest.mark.part("sshd")
 
 TRICKS = [
     "",
@@ -76,6 +80,21 @@ def test_environment_arrives_unchanged(host: Host, parts: list[str]) -> None:
     found = host.run(Command(("env", "-0"), env=env), timeout_s=30).stdout.split(b"\0")
     for name, value in env.items():
         assert encode(f"{name}={value}") in found
+
+
+@pytest.mark.parametrize(("kind", "batches"), [("local", 100), pytest.param("ssh", 10, marks=SSHD)])
+def test_a_thousand_hostile_values_a_batch(request, kind: str, batches: int) -> None:
+    """Through the quoting on both hosts: 100,000 values for a shell of this machine, 10,000 over SSH."""
+    random = Random(20261129)
+    alphabet = [*TRICKS, *map(chr, range(1, 256)), *map(chr, range(0xDC80, 0xDD00))]
+    for _ in range(batches):
+        parts = ["".join(random.choices(alphabet, k=random.randrange(12))) for _ in range(1000)]
+        command = Command(("/usr/bin/printf", "%s\\0", *parts))
+        if kind == "local":
+            command = Command(("sh", "-c", encode(quote(command)).decode("utf-8", "surrogateescape")))
+        host = LocalHost() if kind == "local" else request.getfixturevalue("ssh_host")
+        received = host.run(command, timeout_s=60).stdout.split(b"\0")[:-1]
+        assert received == [encode(part) for part in parts]
 
 
 @settings(max_examples=100, deadline=None)

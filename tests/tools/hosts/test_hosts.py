@@ -134,7 +134,10 @@ def test_open_host() -> None:
     assert open_host("me@gpu1:2222").name == "me@gpu1:2222"
 
 
-@pytest.mark.parametrize("spec", ["", "-oProxyCommand=id", "a b", "host:port", "a@b@c:x", "[::1", "me@"])
+@pytest.mark.parametrize(
+    "spec",
+    ["", "-oProxyCommand=id", "a b", "host:port", "a@b@c:x", "[::1", "me@", "$(id)", "me;id@host", "h;id"],
+)
 def test_a_host_that_cannot_be_read(spec: str) -> None:
     with pytest.raises(InputError, match="host"):
         open_host(spec)
