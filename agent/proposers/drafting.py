@@ -19,7 +19,7 @@ def draft(ranked: Ranked, view: CampaignView, limits: tuple[Limit, ...]) -> Draf
     """The hypothesis of the candidate, with a number at each rung and what would refute it."""
     candidate, rung = ranked.candidate, goal_rung(view)
     return Draft(
-        statement=f"{candidate.statement}: {_spelled(ranked)}",
+        statement=candidate.statement,
         reason=f"{_binding(limits, candidate)}{candidate.why}",
         change=candidate.change,
         parent=view.incumbent.id,
@@ -45,14 +45,6 @@ def canary(ladder: tuple[int, ...]) -> tuple[int, ...]:
         if below and above and below < rung < above and above / below > MAX_JUMP:
             extra.append(rung)
     return tuple(extra)
-
-
-def _spelled(ranked: Ranked) -> str:
-    change = ranked.candidate.change
-    parts = [f"{name} {value}" if value is not True else name for name, value in change.set_flags.items()]
-    parts += [f"{name}={value}" for name, value in change.set_env.items()]
-    parts += [f"no {name}" for name in (*change.remove_flags, *change.remove_env)]
-    return ", ".join(parts)
 
 
 def _binding(limits: tuple[Limit, ...], candidate: Candidate) -> str:

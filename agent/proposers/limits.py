@@ -134,8 +134,8 @@ def _communication(s: Situation) -> Limit | None:
     return Limit(
         name="communication",
         strength=share,
-        evidence=f"all-reduces of {tokens:.0f} tokens over {'NVLink' if nvlink else 'PCIe'} take about "
-        f"{step_s * 1000:.1f} of {rung.tpot_ms.mean:.1f} ms per step",
+        evidence=f"all-reduces of {tokens:.0f} tokens over {'NVLink' if nvlink else 'PCIe'} would take "
+        f"{step_s * 1000:.1f} ms of a step of {rung.tpot_ms.mean:.1f} ms at NCCL's default speed",
     )
 
 
