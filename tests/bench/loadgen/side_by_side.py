@@ -92,7 +92,7 @@ def compare(load_of: "dict[str, int]", *, only: str = "", step: int = 0) -> list
 def table(results: Sequence[Result]) -> str:
     """The comparison as Markdown."""
     lines = [
-        "| client | true tok/s | tok/s err | TTFT p50 err ms | p99 err ms | ITL p99 err | CPU ms/1k (run) | CPU s |",
+        "| client | true tok/s | tok/s err | TTFT p50 err | p99 err ms | ITL p99 err | CPU ms/1k | CPU s |",
         "|---|---|---|---|---|---|---|---|",
     ]
     for r in results:

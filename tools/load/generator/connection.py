@@ -76,7 +76,7 @@ class Connection(asyncio.Protocol):
                 self._finish(request)
 
     def _end_if_last_chunk(self, request: Request) -> None:
-        tail = b"".join(request.chunks[-4:])[-7:]
+        tail = b"".join(request.chunks[-7:])[-7:]
         # The line end before it tells the last chunk from a text that ends in the same five bytes.
         if tail == b"\r\n" + LAST_CHUNK:
             self._finish(request)

@@ -74,7 +74,8 @@ def digest(request: Request, job: Job, start: int, full: bool) -> Answer:
         "i": request.index, "slot": request.slot, "fresh": request.fresh,
         "due": (request.due - start) // 1000 if request.due else None,
         "send": (request.sent - start) // 1000, "end": (max(request.end, request.sent) - start) // 1000,
-        "asked": request.asked, "http": request.status, "kind": request.failure, "detail": request.detail,
+        "asked": request.asked, "http": request.status,
+        "kind": request.failure, "detail": masked(request.detail, job),
         "out": reading.usage.get("out"), "prompt": reading.usage.get("prompt"),
         "cached": reading.usage.get("cached"), "finish": reading.finish, "gaps": gaps,
         "tokens": reading.tokens if any(reading.tokens) else None,
@@ -83,6 +84,12 @@ def digest(request: Request, job: Job, start: int, full: bool) -> Answer:
     if job.get("keep_text"):
         answer["text"] = "".join(reading.texts[-1:] if job.get("repeats") else reading.texts)
     return answer
+
+
+def masked(text: str, job: Job) -> str:
+    """A server's message without the token that it may have echoed."""
+    token = job.get("headers", {}).get("Authorization", "").rpartition(" ")[2]
+    return text.replace(token, "***") if token else text
 
 
 def digest_all(driver: Driver, requests: list[Request], start: int) -> list[Answer]:

@@ -157,7 +157,7 @@ class Driver:
         self.over.append(request)
         self.past_events += len(request.stamps)
         self.held += sum(map(len, request.chunks))
-        if request.failure or request.status != 200:
+        if request.failure or request.status != 200 or ends_in_error(request):
             self._count_failure()
         self._next(connection)
 
@@ -258,6 +258,12 @@ class Driver:
         if request.spilled is not None:
             self.spill.seek(request.spilled[0])
             request.chunks = [self.spill.read(n) for n in request.spilled[1]]
+
+
+def ends_in_error(request: Request) -> bool:
+    """A first look at an answer's end, for the stop rule only: the whole answer is judged after the run."""
+    tail = b"".join(request.chunks[-3:])
+    return b'{"error"' in tail or b'"object":"error"' in tail
 
 
 def connect_failure(error: BaseException) -> tuple[str, str]:

@@ -67,7 +67,8 @@ def split_events(pieces: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]
             yield at + max(0, min(end + 1 - before, len(piece) - 1)), held[position : end + 2]
             position = end + 2
         held = held[position:]
-    if held.strip():
+    # Without its blank line an event is only whole when the server forgot the line, not when it died.
+    if held.rstrip().endswith((b"}", b"[DONE]")):
         yield pieces[-1][0] + len(pieces[-1][1]) - 1, held
 
 
@@ -179,11 +180,12 @@ def read_answer(request: Request, full: bool) -> Reading:
     for at, event in split_events(pieces) if pieces else ():
         while ends[read] <= at:
             read += 1
-        reading.events += 1
         if not full and is_plain(event):
+            reading.events += 1
             reading.add_text(request.stamps[read], read)
             continue
         data = event_data(event)
+        reading.events += bool(data)
         if data and data != b"[DONE]":
             read_event(reading, request.stamps[read], read, data)
     return reading

@@ -143,7 +143,7 @@ def run_queue_wait() -> float:
 
 
 def raise_priority(nice: int) -> None:
-    """Ask for a better place in the run queue; only root gets it, and the health figures tell if it mattered."""
+    """Ask for a better place in the run queue; only root gets it, and health tells if it mattered."""
     with contextlib.suppress(OSError):
         os.setpriority(os.PRIO_PROCESS, 0, nice)
     # Where sessions are scheduled as groups, nice only counts within one: the group has a value of its own.
