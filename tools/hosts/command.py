@@ -48,6 +48,8 @@ class Command:
     cwd: str | None = None
     repeatable: bool = False
     """Running it twice does no harm, so a broken connection may run it again."""
+    title: str = ""
+    """What messages call it, where its text would say less."""
 
     def __post_init__(self) -> None:
         if not self.argv or not plain(self.argv[0]) or plain(self.argv[0]).startswith("-"):
@@ -86,6 +88,11 @@ def masked(command: Command) -> str:
     Masked are Secret parts, values whose variable or flag is named like a secret, and passwords in URLs.
     """
     return _render(command, _show)
+
+
+def called(command: Command) -> str:
+    """The command in a message: its title, or the beginning of its masked text."""
+    return mask(command.title, secrets_of(command)) or masked(command)[:200]
 
 
 def mask(text: str, secrets: Iterable[Part] = ()) -> str:

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import IO
 
 from moeagent.memory.errors import HostError
-from moeagent.tools.hosts.command import Command, encode, masked, plain
+from moeagent.tools.hosts.command import Command, called, encode, plain
 from moeagent.tools.hosts.protocol import CommandResult
 
 _KILL_GRACE_S = 2.0
@@ -54,7 +54,7 @@ class LocalHost:
                 code = process.wait(timeout_s)
             except subprocess.TimeoutExpired:
                 raise HostError(
-                    f"{self.name}: no end after {timeout_s:g} s, stopped: {masked(command)}; "
+                    f"{self.name}: no end after {timeout_s:g} s, stopped: {called(command)}; "
                     "give it more time or see what it waits for"
                 ) from None
             finally:

@@ -22,7 +22,9 @@ def script(
     Every script is written so that a second run of the same call does no harm.
     """
     text = files("moeagent.tools.hosts").joinpath(f"{name}.sh").read_text("utf-8")
-    return Command(("sh", "-c", text, "moeagent", *arguments), env=env or {}, cwd=cwd, repeatable=True)
+    title = " ".join([name, *(str(argument) for argument in arguments[:2])])
+    argv = ("sh", "-c", text, "moeagent", *arguments)
+    return Command(argv, env=env or {}, cwd=cwd, repeatable=True, title=title)
 
 
 def ask(host: Host, command: Command, doing: str, *, timeout_s: float = SHORT_S) -> CommandResult:

@@ -6,7 +6,7 @@ from contextlib import AbstractContextManager, suppress
 from typing import TYPE_CHECKING, TypeVar
 
 from moeagent.memory.errors import HostError, RemoteError
-from moeagent.tools.hosts.command import Command, masked
+from moeagent.tools.hosts.command import Command, called
 from moeagent.tools.hosts.protocol import CommandResult
 from moeagent.tools.hosts.script import said, script
 from moeagent.tools.hosts.ssh_config import resolve
@@ -53,7 +53,7 @@ class SshHost:
         """
         from moeagent.tools.hosts.ssh_exec import CutOffError, OutOfTimeError, RemoteCall
 
-        shown = masked(command)[:200]
+        shown = called(command)
         call = RemoteCall(command, self.name)
 
         def attempt() -> CommandResult:
@@ -72,6 +72,9 @@ class SshHost:
 
         try:
             return self._persist(attempt, shown)
+        except KeyboardInterrupt:
+            self._stop_group(call.group)
+            raise
         except OutOfTimeError:
             self._stop_group(call.group)
             raise HostError(

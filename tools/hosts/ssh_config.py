@@ -47,6 +47,10 @@ class Hop:
     accept_new: bool
     proxy_command: str | None
 
+    def __str__(self) -> str:
+        place = f"{self.hostname}:{self.port}"
+        return place if self.label in (self.hostname, place) else f"{self.label} ({place})"
+
 
 def resolve(spec: str, settings: SshSettings) -> tuple[Hop, ...]:
     """The servers to pass through, the destination last.

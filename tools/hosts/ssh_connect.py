@@ -4,18 +4,17 @@ import logging
 import socket
 import subprocess
 import threading
-from collections.abc import Iterator
-from contextlib import suppress
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from moeagent.memory.errors import HostError, RemoteError
-from moeagent.tools.hosts.known_hosts import KnownHosts, Trust, add_known_host, fingerprint, parse_known_hosts
+from moeagent.tools.hosts.known_hosts import KnownHosts, Trust, add_known_host, fingerprint
+from moeagent.tools.hosts.ssh_auth import log_in
 from moeagent.tools.hosts.ssh_config import Hop
 from moeagent.tools.hosts.ssh_settings import SshSettings
 
 if TYPE_CHECKING:
-    from paramiko import Agent, PKey, Transport
+    from paramiko import PKey, Transport
 
 _LOG_CHANNEL = "moeagent.paramiko"
 
@@ -67,7 +66,7 @@ def _open_hop(hop: Hop, before: "Transport | None", settings: SshSettings) -> "T
         transport = Transport(sock)
     except SSHException as error:
         sock.close()
-        raise UnreachableError(f"{_at(hop)} does not answer as SSH: {error}; check the port") from error
+        raise UnreachableError(f"{hop} does not answer as SSH: {error}; check the port") from error
     transport.set_log_channel(_LOG_CHANNEL)
     transport.banner_timeout = transport.auth_timeout = settings.connect_s
     transport.channel_timeout = settings.connect_s
@@ -76,10 +75,10 @@ def _open_hop(hop: Hop, before: "Transport | None", settings: SshSettings) -> "T
         _prefer_known_types(transport, {k.key_type for k in known.of(hop.known_as)})
         transport.start_client(timeout=settings.connect_s)
         _check_host_key(hop, known, transport.get_remote_server_key())
-        _log_in(hop, transport, settings)
+        log_in(hop, transport, use_agent=settings.use_agent)
     except (SSHException, OSError, EOFError) as error:
         transport.close()
-        raise UnreachableError(f"{_at(hop)} broke off while connecting: {_text(error)}") from error
+        raise UnreachableError(f"{hop} broke off while connecting: {_text(error)}") from error
     except BaseException:
         transport.close()
         raise
@@ -98,23 +97,23 @@ def _reach(hop: Hop, before: "Transport | None", settings: SshSettings) -> Any:
             )
         except ChannelException as error:
             raise UnreachableError(
-                f"{_at(hop)} is unreachable {way}: {error.text}; check the name and that the jump host "
+                f"{hop} is unreachable {way}: {error.text}; check the name and that the jump host "
                 "allows forwarding (AllowTcpForwarding)"
             ) from error
         except (SSHException, OSError, EOFError) as error:
-            raise UnreachableError(f"{_at(hop)} is unreachable {way}: {_text(error)}") from error
+            raise UnreachableError(f"{hop} is unreachable {way}: {_text(error)}") from error
     if hop.proxy_command is not None:
         return _proxy(hop.proxy_command)
     try:
         sock = socket.create_connection((hop.hostname, hop.port), timeout=settings.connect_s)
     except socket.gaierror as error:
         raise UnreachableError(
-            f"{_at(hop)}: the name cannot be resolved ({error.strerror}); check its spelling or add it to "
+            f"{hop}: the name cannot be resolved ({error.strerror}); check its spelling or add it to "
             "~/.ssh/config"
         ) from error
     except OSError as error:
         raise UnreachableError(
-            f"{_at(hop)} is unreachable: {_text(error)}; check that it is up and that "
+            f"{hop} is unreachable: {_text(error)}; check that it is up and that "
             f"`ssh {hop.label}` works from here"
         ) from error
     # Small messages go out at once: Nagle's algorithm would add 40 ms to every call.
@@ -151,12 +150,12 @@ def _check_host_key(hop: Hop, known: KnownHosts, key: "PKey") -> None:
     if trust is Trust.CHANGED:
         where = ", ".join(k.where for k in known.of(hop.known_as))
         raise HostError(
-            f"THE HOST KEY OF {_at(hop)} HAS CHANGED: it shows {shown}, which is not the key in {where}. "
+            f"THE HOST KEY OF {hop} HAS CHANGED: it shows {shown}, which is not the key in {where}. "
             "Somebody may be in between. If the machine was set up anew, compare the fingerprint with its "
             f"owner, then run: ssh-keygen -f {file} -R '{hop.known_as}'"
         )
     if trust is Trust.REVOKED:
-        raise HostError(f"{_at(hop)} shows {shown}, which is marked @revoked in known_hosts: do not connect")
+        raise HostError(f"{hop} shows {shown}, which is marked @revoked in known_hosts: do not connect")
     if trust is Trust.KNOWN:
         return
     if hop.accept_new:
@@ -166,108 +165,10 @@ def _check_host_key(hop: Hop, known: KnownHosts, key: "PKey") -> None:
         " (its certificate authority cannot be used here)" if known.has_authority(hop.known_as) else ""
     )
     raise HostError(
-        f"the host key of {_at(hop)} is not known{authority}: it shows {shown}. Compare it with the "
+        f"the host key of {hop} is not known{authority}: it shows {shown}. Compare it with the "
         "machine's own (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub`), then connect once with ssh, or "
         "use --accept-new-host-key"
     )
-
-
-def _log_in(hop: Hop, transport: "Transport", settings: SshSettings) -> None:
-    """Offer the keys of files and agent. Raises HostError naming what was offered."""
-    from paramiko import Agent
-
-    agent = Agent() if settings.use_agent else None
-    try:
-        _offer_keys(hop, transport, agent)
-    finally:
-        if agent is not None:
-            agent.close()
-
-
-def _offer_keys(hop: Hop, transport: "Transport", agent: "Agent | None") -> None:
-    from paramiko import AuthenticationException, BadAuthenticationType
-
-    tried: list[str] = []
-    for label, key in _keys(hop, agent, tried):
-        try:
-            more = transport.auth_publickey(hop.user, key)
-        except BadAuthenticationType as error:
-            raise HostError(
-                f"{hop.user}@{_at(hop)} takes no keys, only {', '.join(error.allowed_types)}: put a public "
-                "key into its ~/.ssh/authorized_keys and allow PubkeyAuthentication"
-            ) from error
-        except AuthenticationException:
-            tried.append(f"{label} (refused)")
-            if not transport.is_active():
-                break
-            continue
-        if not more:
-            return
-        raise HostError(
-            f"{hop.user}@{_at(hop)} asks for a second factor ({', '.join(more)}), which is not supported: "
-            "use an account with key log-in only"
-        )
-    offered = "; ".join(tried) or "no key was found"
-    raise HostError(
-        f"{hop.user}@{_at(hop)} refused the log-in. Tried: {offered}. Check the user name, add the key with "
-        f"ssh-add or IdentityFile, and its public half to ~/.ssh/authorized_keys of {hop.user}"
-    )
-
-
-def _keys(hop: Hop, agent: "Agent | None", tried: list[str]) -> "Iterator[tuple[str, PKey]]":
-    """Keys in the order of trial; files that cannot be used are noted in `tried`.
-
-    Configured keys come first, whoever holds them: a server allows few attempts.
-    """
-    files = [f for f in hop.key_files if f.is_file()]
-    configured = {_public_blob(f) for f in files}
-    held = agent.get_keys() if agent is not None else ()
-    in_agent = [(f"agent key {key.comment or key.get_name()}", key) for key in held]
-    yield from ((label, key) for label, key in in_agent if key.asbytes() in configured)
-    for file in files:
-        key, why_not = _load(file, hop.certificates)
-        if key is None:
-            tried.append(f"{file} ({why_not})")
-        else:
-            yield str(file), key
-    if not hop.identities_only:
-        yield from ((label, key) for label, key in in_agent if key.asbytes() not in configured)
-
-
-def _load(file: Path, certificates: tuple[Path, ...]) -> "tuple[PKey | None, str]":
-    """A private key with its certificate (FILE-cert.pub, or a CertificateFile made for it), or why not."""
-    from cryptography.exceptions import UnsupportedAlgorithm
-    from paramiko import PKey, SSHException
-    from paramiko.pkey import PublicBlob, UnknownKeyType
-
-    try:
-        key = PKey.from_path(file)
-    except TypeError:
-        return None, "needs a passphrase: run ssh-add"
-    except OSError as error:
-        return None, error.strerror or "cannot be read"
-    except (ValueError, SSHException, UnknownKeyType, UnsupportedAlgorithm):
-        return None, "not a private key of a supported type"
-    numbers = key.asbytes()[4 + len(key.get_name()) :]
-    for certificate in certificates:
-        with suppress(ValueError, OSError):
-            if numbers in PublicBlob.from_file(str(certificate)).key_blob:
-                key.load_certificate(str(certificate))
-    return key, ""
-
-
-def _public_blob(file: Path) -> bytes | None:
-    """The public key beside a private one, or in the file itself."""
-    for path in (file.with_name(file.name + ".pub"), file):
-        with suppress(OSError, UnicodeDecodeError):
-            for line in parse_known_hosts("* " + path.read_text("utf-8").strip(), str(path)):
-                return line.blob
-    return None
-
-
-def _at(hop: Hop) -> str:
-    place = f"{hop.hostname}:{hop.port}"
-    return place if hop.label == hop.hostname else f"{hop.label} ({place})"
 
 
 def _text(error: BaseException) -> str:

@@ -6,7 +6,7 @@ from contextlib import suppress
 from typing import TYPE_CHECKING
 
 from moeagent.memory.errors import HostError
-from moeagent.tools.hosts.command import Command, masked
+from moeagent.tools.hosts.command import Command, called
 from moeagent.tools.hosts.protocol import CommandResult
 from moeagent.tools.hosts.ssh_connect import UnreachableError
 from moeagent.tools.hosts.ssh_frame import Unwrapper, wrap
@@ -118,7 +118,7 @@ class RemoteCall:
     def _result(self, channel: "Channel") -> CommandResult:
         if self._out.too_long or self._err.too_long:
             raise HostError(
-                f"{self._host}: more than {MAX_OUTPUT_BYTES} bytes of output from {masked(self._command)}: "
+                f"{self._host}: more than {MAX_OUTPUT_BYTES} bytes of output from {called(self._command)}: "
                 "write it to a file and read a part"
             )
         if self._out.done and self._err.done:

@@ -63,6 +63,12 @@ def test_out_of_time_stops_the_whole_group(host: Host, tmp_path: Path) -> None:
     assert seen == [b""]
 
 
+def test_a_title_stands_for_a_long_text(host: Host) -> None:
+    command = Command(("sh", "-c", "sleep 100"), title="look at http://me:secret@host")
+    with pytest.raises(HostError, match=r"stopped: look at http://me:\*\*\*@host; "):
+        host.run(command, timeout_s=0.1)
+
+
 def test_read_parts_of_a_file(host: Host, tmp_path: Path) -> None:
     file = tmp_path / "a 'b"
     file.write_bytes(b"0123\0\xff6789")

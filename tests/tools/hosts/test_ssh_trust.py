@@ -105,7 +105,7 @@ def test_host_key_alias(sshd: Sshd, tmp_path: Path) -> None:
 
 def test_key_refused(sshd: Sshd, tmp_path: Path) -> None:
     with pytest.raises(
-        HostError, match=r"refused the log-in\. Tried: .*stranger \(refused\)\. Check the user"
+        HostError, match=r"refused the log-in as \w+\. Tried: .*stranger \(refused\)\. Check the user"
     ):
         hello(sshd, key_files=(make_key(tmp_path / "stranger"),))
 
@@ -182,7 +182,7 @@ def test_certificate(tmp_path: Path, by_setting: bool) -> None:
 def test_password_only_account(tmp_path: Path) -> None:
     server = Sshd(tmp_path / "sshd", extra="PubkeyAuthentication no\nPasswordAuthentication yes").start()
     try:
-        with pytest.raises(HostError, match="takes no keys, only password"):
+        with pytest.raises(HostError, match=r"takes no keys from \w+, only password"):
             hello(server)
     finally:
         server.stop()
