@@ -21,10 +21,11 @@ HEADLINE = 10
 UNKNOWN_EXCEPTION = 40
 UNKNOWN_ERROR_LINE = 20
 HANDLED_TYPES = frozenset({"KeyError", "AttributeError", "Empty", "StopIteration", "FileNotFoundError"})
-"""Types that programs raise and handle as a matter of course; as an inner link of a chain they name no cause."""
+"""Types that programs raise and handle as a matter of course: inside a chain they name no cause."""
 _ARGUMENT = re.compile(r"(?:server_args\(?\)?|self|args)\.(?P<name>[a-z]+_[a-z_0-9]+)")
 _ERROR_WORDS = re.compile(
-    r"(?i)\b(?:error|fatal|failed|failure|abort(?:ed|ing)?|assert(?:ion)?|cannot|can't|unable|panic|terminate called)\b"
+    r"(?i)\b(?:error|fatal|failed|failure|abort(?:ed|ing)?|assert(?:ion)?|cannot|can't|unable|panic"
+    r"|terminate called)\b"
 )
 
 
@@ -111,7 +112,7 @@ def _continuation(line: Line, raised: Raised | None, evidence: Evidence) -> Sequ
 
 
 def _unknown(evidence: Evidence) -> Iterator[Candidate]:
-    told = {hit.line.no for hit in evidence.hits if hit.signature.kind != "health"}
+    told = {hit.line.no for hit in evidence.hits if hit.signature.kind != "health"} | evidence.hidden
     for no, raised in evidence.raised.items():
         if no not in told:
             line = raised.asserted or raised.line
@@ -127,7 +128,7 @@ def _unknown(evidence: Evidence) -> Iterator[Candidate]:
 
 
 def _calls_itself_error(line: Line) -> bool:
-    if line.quiet or line.body.startswith((" ", "\t")):
+    if line.quiet or line.body.startswith((" ", "\t", "Traceback (most recent call last)")):
         return False
     return line.level in ("ERROR", "CRITICAL", "FATAL") or _ERROR_WORDS.search(line.body[:400]) is not None
 

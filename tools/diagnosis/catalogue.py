@@ -1,4 +1,4 @@
-"""The knowledge of the diagnosis as data: message signatures, failure classes, components and words, checked at load."""
+"""The knowledge as data, checked at load: message signatures, failure classes, components and words."""
 
 import tomllib
 from collections.abc import Iterable
@@ -73,7 +73,7 @@ class When(Entry):
 
 
 class Step(Entry):
-    """How a numeric flag moves; the current value comes from the log, so no step is given where it is unknown."""
+    """How a numeric flag moves from its value in the log; no step is given where the log does not tell it."""
 
     flag: str
     by: float = 0.0
@@ -81,7 +81,7 @@ class Step(Entry):
     floor: float | None = None
     ceiling: float | None = None
     shortfall: tuple[str, str, str] | None = None
-    """Names of the numbers (requested, free, total): the step is at least their shortfall as a share of the total."""
+    """Names of the numbers (requested, free, total): the step covers their shortfall of the total."""
 
 
 class RemedyRule(Entry):
@@ -126,8 +126,8 @@ class Signature(Entry):
     extract: tuple[str, ...] = ()
     """Further patterns with named groups, applied to the line and to the lines that continue its message."""
     weight: int = Field(default=70, ge=0, le=100)
-    """How close to the cause: 90 hardware and host facts, 70 a message that names its cause, 50 a general error,
-    30 time-outs and watchdogs, which mostly report somebody else's failure."""
+    """How close to the cause: 90 hardware and host facts, 70 a message that names its cause, 50 a general
+    error, 30 time-outs and watchdogs, which mostly report somebody else's failure."""
     mark: Mark | None = None
     frequent: bool = False
     """Printed for every request or step: not worth finding in a huge log."""
@@ -138,7 +138,7 @@ class Signature(Entry):
     headline: bool = False
     """A headline: the traceback that it quotes follows, and the line there is the one to show."""
     hides_line: bool = False
-    """The line holds words of other messages that mean nothing here (a dump of settings, a skipped tactic)."""
+    """The line holds words of other messages that mean nothing here (a dump, a skipped tactic)."""
     means: str
     refine: tuple[Refinement, ...] = ()
     remedies: tuple[RemedyRule, ...] = ()
@@ -233,13 +233,13 @@ class Catalogue(Entry):
         return {entry.name: entry for entry in self.classes}
 
     def without_class(self, name: str) -> "Catalogue":
-        """The same knowledge with every cause signature of one class removed (to test the structural reasoning)."""
+        """The same knowledge without the signatures of one class, to test the structural reasoning."""
         kept = tuple(s for s in self.signatures if s.failure_class != name)
         return self.model_copy(update={"signatures": kept})
 
 
 def load_catalogue(extra: Iterable[Path] = ()) -> Catalogue:
-    """The package's knowledge and the user's signature files. Raises InputError naming the file and the entry."""
+    """The package's knowledge and the user's signature files. Raises InputError naming file and entry."""
     return _load(tuple(extra))
 
 

@@ -5,7 +5,7 @@ from dataclasses import replace
 from pathlib import Path
 
 from moeagent.memory.errors import InputError
-from moeagent.memory.records.diagnosis import Alternative, Diagnosis, Stage, Symptom
+from moeagent.memory.records.diagnosis import Alternative, Diagnosis, Stage
 from moeagent.tools.diagnosis.candidates import Candidate, find_candidates, normal
 from moeagent.tools.diagnosis.catalogue import Catalogue, load_catalogue
 from moeagent.tools.diagnosis.evidence import Evidence
@@ -19,7 +19,7 @@ from moeagent.tools.diagnosis.symptoms import set_aside
 from moeagent.tools.diagnosis.verdict import judge_without_cause
 
 ENOUGH = 15.0
-"""Score below which a candidate is noise: an unknown error line counts, one that the server outlived does not."""
+"""Score below which a candidate is noise: an unknown error counts, one that the server outlived does not."""
 
 
 def diagnose(

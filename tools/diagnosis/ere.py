@@ -1,6 +1,6 @@
 """RE2 patterns as POSIX extended regular expressions, for the grep of a host that has nothing else.
 
-The translation may match more than the original (anchors are dropped, since lines carry prefixes), never less:
+The translation may match more than the original, never less (anchors go, since lines carry prefixes);
 whatever it finds is matched again by the signatures themselves.
 """
 

@@ -1,4 +1,4 @@
-"""Everything that was read out of a log before judging: hits, exceptions, stages, flags in force, the engine."""
+"""What was read out of a log before judging: hits, exceptions, stages, flags in force, the engine."""
 
 import re
 from collections.abc import Sequence
@@ -16,7 +16,8 @@ from moeagent.tools.diagnosis.matching import Hit, Matcher, number
 ENGINES = {
     "sglang": re.compile(
         r"sglang|sgl_kernel|sgl-kernel|server_args=|Scheduler hit an exception|Load weight (?:begin|end)"
-        r"|(?:Prefill|Decode) batch[.,] #|max_total_num_tokens|^\[\d{4}[\d :.-]+(?: [A-Z]P\d+)+\]|self\.watchdog_timeout"
+        r"|(?:Prefill|Decode) batch[.,] #|max_total_num_tokens|self\.watchdog_timeout"
+        r"|^\[\d{4}[\d :.-]+(?: [A-Z]P\d+)+\]"
     ),
     "vllm": re.compile(r"vllm|vLLM|EngineCore|api_server\.py"),
     "llamacpp": re.compile(r"llama_|llama-server|ggml_|GGML_|\bsrv  |slot (?:launch|release)|gguf"),
@@ -24,6 +25,10 @@ ENGINES = {
 """Words that only one engine prints."""
 
 
+_COMPLAINS = re.compile(
+    r"(?i)\b(?:error|fatal|failed|failure|exception|panic|assertion|timeout|warning)\b ?[:(,`'\[]"
+)
+"""A line by which any program complains, whatever its format."""
 REPORTED_WITHIN = 200
 """Lines in which an exception still reports a message that native code printed before it."""
 
@@ -54,7 +59,9 @@ class Evidence:
     @property
     def is_log(self) -> bool:
         """Whether anything in the text comes from a program's log."""
-        return bool(self.hits or self.raised) or any(line.when or line.level for line in self.log.lines)
+        if self.hits or self.raised:
+            return True
+        return any(line.when or line.level or _COMPLAINS.search(line.body) for line in self.log.lines)
 
     @cached_property
     def by_line(self) -> dict[int, list[Hit]]:
@@ -168,7 +175,7 @@ class Evidence:
 
     @cached_property
     def clock_gap(self) -> tuple[Line, float] | None:
-        """The last progress line and the seconds from it to the last stamp of the log, when both are stamped."""
+        """The last progress line and the seconds from it to the last stamp, when both are stamped."""
         progress = [h.line for h in self.hits if h.signature.kind == "health" and h.line.when]
         stamped = [line for line in self.log.lines[-200:] if line.when]
         if not progress or not stamped:
@@ -179,7 +186,7 @@ class Evidence:
 
 
 def engine_name(name: str | None) -> str:
-    """The project's own spelling of an engine (sglang, vllm, llamacpp); empty for one that has no knowledge here."""
+    """The project's own spelling of an engine (sglang, vllm, llamacpp); empty for any other."""
     plain = re.sub(r"[^a-z]", "", (name or "").lower())
     return next(
         (known for known in ENGINES if known in plain or (known == "llamacpp" and "llama" in plain)), ""

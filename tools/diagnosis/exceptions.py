@@ -1,4 +1,4 @@
-"""Python exceptions in a log: which line names one, its stack frames, and the chain to the innermost cause."""
+"""Python exceptions in a log: the line that names one, its frames, and the chain to the innermost cause."""
 
 import re
 from collections.abc import Sequence
@@ -61,7 +61,7 @@ def find_exceptions(log: Log) -> list[Raised]:
 
 
 def frame_lines(log: Log) -> frozenset[int]:
-    """Numbers of the lines that are stack frames or their source code: what they say is code, not a message."""
+    """Numbers of the lines that are stack frames or their source: what they say is code, not a message."""
     found: set[int] = set()
     after_frame: dict[str, bool] = {}
     for line, stream in zip(log.lines, assign_streams(log.lines), strict=True):

@@ -1,4 +1,4 @@
-"""The flags in force, read from what the log itself shows: argument dumps, echoed command lines, environment notes."""
+"""The flags in force, from what the log itself shows: argument dumps, echoed commands, environment notes."""
 
 import re
 
@@ -17,7 +17,7 @@ _MAX_LENGTH = 20_000
 
 
 def flags_in_force(log: Log) -> dict[str, str]:
-    """Names with underscores (environment variables in capitals) and their values as text; the first dump wins."""
+    """Names with underscores (environment variables in capitals) and their values; the first dump wins."""
     flags: dict[str, str] = {}
     for line in log.lines:
         text = line.text[:_MAX_LENGTH]

@@ -2,8 +2,9 @@
 # patterns (one ERE a line) come on standard input. Lines are `number:text` or `number-text`.
 export LC_ALL=C
 file=$1
-total=$(wc -l <"$file") || exit 1
-printf 'total %s\n' "$total"
+newlines=$(wc -l <"$file") || exit 1
+ended=$(tail -c 1 <"$file" | wc -l)
+printf 'total %s\n' "$((newlines + 1 - ended))"
 head -n "$2" <"$file" | cut -c1-4000 | head -c 150000 | grep -an ''
 printf '\ntail\n'
 tail -n "$3" <"$file" | cut -c1-4000 | tail -c 350000

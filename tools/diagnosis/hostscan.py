@@ -1,4 +1,4 @@
-"""Runs on the log's own host, under Python 3.9 or newer with nothing installed: prints the telling lines of a log.
+"""Runs on the log's own host, under Python 3.9 with nothing installed: prints the telling lines of a log.
 
 Output: one JSON object a line; first {"total": lines, "size": bytes}, then {"no": number, "text": line}.
 """
@@ -15,16 +15,18 @@ WIDE, CAP = 4, 40
 NARROW_BEFORE, NARROW_AFTER = 1, 4
 LONGEST = 4000
 WORDS = tuple(
-    b"Traceback|rror:|Error|ERROR|xception|CRITICAL|FATAL|fatal| failed|Failed|ssert|out of memory|Out of memory"
+    b"Traceback|rror:|Error|ERROR|xception|CRITICAL|FATAL|fatal| failed|Failed|ssert"
+    b"|out of memory|Out of memory"
     b"|Not enough|No available|nable to |annot |imeout|timed out|illed|No space|NCCL WARN|Xid|in use|refused"
     b"|not supported|denied|ready to roll|startup complete|listening on|Load weight|loading model"
-    b"|Model loading took|KV Cache|KV cache size|Memory pool end|apture |apturing|server_args=|non-default args"
+    b"|Model loading took|KV Cache|KV cache size|Memory pool end|apture |apturing"
+    b"|server_args=|non-default args"
     b"|sigquit|SIGQUIT|missing|mismatch|corrupt|insufficient|No module|undefined symbol|No such file"
     b'|leak detected|NaN| HTTP/1.1" 5|via P2P'.split(b"|")
 )
 """Words of nearly every message worth reading; one that is too common in a log is dropped after CAP hits."""
 ORDINARY = (b"Decode batch", b"Prefill batch", b'" 200', b"Avg prompt throughput", b" I slot ")
-"""Marks of lines that are printed for every step or request; they are passed over, which makes the scan fast."""
+"""Marks of lines that are printed for every step or request: passed over, which makes the scan fast."""
 
 
 class Windows:

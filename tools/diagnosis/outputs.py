@@ -1,4 +1,4 @@
-"""Answers in a request log that are no language: one short piece repeated to the end, or marks without a word."""
+"""Answers in a request log that are no language: one piece repeated to the end, or marks without a word."""
 
 import re
 
@@ -6,7 +6,8 @@ from moeagent.tools.diagnosis.lines import Line
 from moeagent.tools.diagnosis.log import Log
 
 _ANSWER = re.compile(
-    r"\b(?:text|content|generated_text|output_text|output|Generated text)['\"]?: ?(?P<quote>['\"])(?P<text>.*?)(?P=quote)(?:[,}\]]|$)"
+    r"\b(?:text|content|generated_text|output_text|output|Generated text)['\"]?: ?"
+    r"(?P<quote>['\"])(?P<text>.*?)(?P=quote)(?:[,}\]]|$)"
 )
 _REPEATED = re.compile(r"(?s)(?P<piece>.{1,8}?)(?P=piece){11,}")
 _SHARE = 0.8

@@ -1,4 +1,4 @@
-"""From a source to a log: files, streams, text and lines; UTF-16, gzip, stray binary; and what is no log at all."""
+"""From a source to a log: files, streams, text, lines; UTF-16, gzip, stray binary; and what is no log."""
 
 import codecs
 import gzip
@@ -15,8 +15,8 @@ from moeagent.tools.diagnosis.scanner import Scanner, feed_all
 BLOCK = 4 << 20
 """Bytes read at a time."""
 _SAMPLE = 64 << 10
-_BINARY_SHARE = 0.10
-"""Share of control bytes in the sample above which the data is no text; logs with stray binary stay below 1 %."""
+_BINARY_SHARE = 0.05
+"""Share of control bytes above which a sample is no text; logs with stray binary stay below 1 %."""
 _CONTROL = bytes(set(range(32)) - set(b"\t\n\r\x0b\x0c\x1b\x08\x07")) + b"\x7f"
 
 
@@ -45,13 +45,11 @@ def open_log(path: Path) -> IO[bytes]:
     if path.is_dir():
         raise InputError(f"{path} is a directory; give the log file inside it")
     try:
-        stream = path.open("rb")
+        with path.open("rb") as probe:
+            compressed = probe.seekable() and probe.read(2) == b"\x1f\x8b"
+        return gzip.open(path) if compressed else path.open("rb")
     except OSError as exc:
         raise InputError(f"cannot read {path}: {(exc.strerror or str(exc)).lower()}") from exc
-    compressed = stream.seekable() and stream.read(2) == b"\x1f\x8b"
-    if stream.seekable():
-        stream.seek(0)
-    return io.BufferedReader(gzip.GzipFile(fileobj=stream)) if compressed else stream
 
 
 def _not_empty(log: Log, name: str) -> Log:
@@ -64,8 +62,8 @@ def _not_empty(log: Log, name: str) -> Log:
 
 def _utf8_blocks(stream: IO[bytes], name: str) -> Iterator[bytes]:
     block = stream.read(_SAMPLE)
-    while block and not block.strip(b"\0"):
-        block = stream.read(BLOCK)  # a log cut by copytruncate begins with a hole
+    while block.startswith(b"\0\0\0\0"):
+        block = block.lstrip(b"\0") or stream.read(BLOCK)  # a log cut by copytruncate begins with a hole
     encoding = sniff_encoding(block)
     if encoding == "utf-8":
         if _looks_binary(block):

@@ -1,4 +1,4 @@
-"""What to change next, in order: what the message itself says, then the component at fault, then the class's own."""
+"""What to change next, in order: the message's own remedies, the component at fault, then the class's."""
 
 import re
 from collections.abc import Iterator, Mapping
@@ -22,7 +22,7 @@ def choose_remedies(
     candidate: Candidate, failure_class: str, catalogue: Catalogue, evidence: Evidence
 ) -> tuple[Remedy, ...]:
     """The remedies whose conditions hold, without repeats of a target and direction."""
-    facts = {**{name: value for name, value in evidence.flags.items()}, **candidate.groups}
+    facts = {**evidence.flags, **candidate.groups}
     chosen: dict[tuple[str, str], Remedy] = {}
     for rule, source in _rules(candidate, failure_class, catalogue, evidence):
         if not evidence.holds(rule.when, candidate.line, candidate.groups):
@@ -92,7 +92,7 @@ def _fill(template: str, facts: Mapping[str, str]) -> str | None:
 
 
 def step_value(step: Step, facts: Mapping[str, str], flags: Mapping[str, str]) -> float | None:
-    """The flag's next value, always on the step's side of the present one; None when it cannot move further."""
+    """The flag's next value, always on the step's side of the present one; None when it cannot move."""
     current = number(flags.get(step.flag, ""))
     if current is None:
         return None

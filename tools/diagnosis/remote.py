@@ -25,7 +25,8 @@ _LIMIT = 640_000
 """Bytes of text that the host selects; JSON adds escapes and names."""
 _CHECK = (
     'if [ -d "$1" ]; then echo directory; elif [ ! -e "$1" ]; then echo missing; '
-    'elif [ ! -r "$1" ]; then echo denied; else wc -c <"$1"; fi; command -v python3 >/dev/null && echo python3; '
+    'elif [ ! -r "$1" ]; then echo denied; else wc -c <"$1"; fi; '
+    "command -v python3 >/dev/null && echo python3; "
     "echo x | LC_ALL=C grep -anE -m 1 -B 1 -A 1 x >/dev/null 2>&1 && echo grep; :"
 )
 Tool = Literal["grep", "python"]
@@ -45,14 +46,14 @@ def diagnose_on_host(
     alive: bool | None = None,
     catalogue: Catalogue | None = None,
 ) -> Diagnosis:
-    """As `diagnose`, for a file of a host. Raises InputError for an unreadable file, HostError for the host."""
+    """As `diagnose`, for a file of a host. Raises InputError for the file, HostError for the host."""
     catalogue = catalogue or load_catalogue()
     log = read_on_host(host, path, catalogue)
     return diagnose_log(log, engine=engine, stage=stage, alive=alive, catalogue=catalogue)
 
 
 def read_on_host(host: Host, path: str, catalogue: Catalogue, *, by: Tool | None = None) -> Log:
-    """The telling lines of a host's file; `by` chooses the tool, otherwise GNU grep before Python, as it is faster."""
+    """The telling lines of a host's file; `by` chooses the tool, else the faster GNU grep comes first."""
     size, tools = _look(host, path)
     if size <= TRAVELS // 2:
         import io
@@ -117,8 +118,7 @@ def parse_grep(output: bytes) -> Log:
     text = output.decode("utf-8", "replace")
     head, _, rest = text.partition("\ntail\n")
     tail, _, matches = rest.partition("\nmatches\n")
-    newlines = int(head.partition("\n")[0].split()[1])
-    total = newlines if tail.endswith("\n") else newlines + 1
+    total = int(head.partition("\n")[0].split()[1])
     last = tail.removesuffix("\n").split("\n")
     numbered = dict(_numbered(matches)) | dict(_numbered(head.partition("\n")[2]))
     numbered |= dict(enumerate(last, total - len(last) + 1))

@@ -1,4 +1,4 @@
-"""Reading a log of any size in bounded memory: its head, its tail, and the surroundings of the lines that count."""
+"""Reading a log of any size in bounded memory: head, tail, and the surroundings of the lines that count."""
 
 import re
 from collections.abc import Iterable
@@ -21,7 +21,7 @@ HEAD, TAIL = 2000, 4000
 BEFORE, AFTER = 40, 120
 """Lines kept around the first hits of a pattern: a traceback is at most about a hundred lines."""
 WIDE, CAP = 5, 60
-"""Hits of one pattern with full surroundings, and hits kept at all; a pattern beyond is no longer searched."""
+"""Hits of one pattern kept with full surroundings, and kept at all; then it is no longer searched."""
 NARROW_BEFORE, NARROW_AFTER = 2, 10
 LONGEST = 16 << 10
 """Bytes kept of one line."""
@@ -48,7 +48,7 @@ def search_patterns(catalogue: Catalogue) -> tuple[str, ...]:
 
 
 class Scanner:
-    """Takes a log in pieces and keeps what the diagnosis needs; `log` may be asked at any time (follow mode)."""
+    """Takes a log in pieces, keeps what the diagnosis needs; `log` may be asked at any time (follow mode)."""
 
     def __init__(self, catalogue: Catalogue) -> None:
         self._patterns = search_patterns(catalogue)

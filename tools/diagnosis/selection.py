@@ -37,7 +37,7 @@ class ModelAnswer(BaseModel):
 def select_lines(
     source: str | Path | Iterable[str], limit: int = MOST, *, catalogue: Catalogue | None = None
 ) -> list[tuple[int, str]]:
-    """At most `limit` numbered lines, in file order: candidates and what stands around them, the ends of the log."""
+    """At most `limit` numbered lines in file order: candidates, what stands around them, the end."""
     catalogue = catalogue or load_catalogue()
     return select_from_log(read_log(source, catalogue), limit, catalogue=catalogue)
 

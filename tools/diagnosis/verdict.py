@@ -1,4 +1,4 @@
-"""What a log without a provable cause says: a healthy server, a hang by the clock, or a process that vanished."""
+"""What a log without a provable cause says: a healthy server, a hang, or a process that vanished."""
 
 from dataclasses import dataclass
 
@@ -70,7 +70,7 @@ def _stalled(evidence: Evidence) -> Line | None:
     if reports:
         return reports[0]
     gap = evidence.clock_gap
-    return gap[0] if gap is not None and gap[1] >= STALL_S else None
+    return last_progress(evidence) if gap is not None and gap[1] >= STALL_S else None
 
 
 def _gone(evidence: Evidence, ended: list[Line]) -> Verdict:

@@ -26,7 +26,7 @@ Killed
 ROOT = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.50 GiB."
 _NOISE = (
     "[2026-02-20 11:{m:02d}:{s:02d} TP0 EP0] KV cache pool is full. Retract requests. #retracted_reqs: {n}, #new_token_ratio: 0.21 -> 0.81",
-    "[2026-02-20 11:{m:02d}:{s:02d}] INFO:     127.0.0.1:{p} - \"POST /v1/chat/completions HTTP/1.1\" 400 Bad Request",
+    '[2026-02-20 11:{m:02d}:{s:02d}] INFO:     127.0.0.1:{p} - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request',
     "/opt/venv/lib/python3.12/site-packages/torch/cuda/__init__.py:65: FutureWarning: The pynvml package is deprecated.",
     "[2026-02-20 11:{m:02d}:{s:02d} TP0 EP0] Input length ({p} tokens) exceeds the maximum allowed length ({n} tokens).",
 )
@@ -53,7 +53,7 @@ def block(seed: int, lines: int = 4000) -> bytes:
             )
         else:
             rows.append(
-                f"[2026-02-20 11:{m:02d}:{s:02d}] INFO:     127.0.0.1:{p} - \"POST /v1/chat/completions HTTP/1.1\" 200 OK"
+                f'[2026-02-20 11:{m:02d}:{s:02d}] INFO:     127.0.0.1:{p} - "POST /v1/chat/completions HTTP/1.1" 200 OK'
             )
     return ("\n".join(rows) + "\n").encode()
 
