@@ -3,10 +3,11 @@
 import random
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
-from functools import lru_cache
+from functools import cache, lru_cache
+from typing import Any
 
 from moeagent.memory.records import FlagValue, ServerConfig, Workload
-from moeagent.tools.sim.catalogue import parse
+from moeagent.tools.sim.catalogue import CommandLineError, parse
 from moeagent.tools.sim.memory import MemoryPlan, plan_memory
 from moeagent.tools.sim.settings import Settings, resolve
 from moeagent.tools.sim.speed import Speed
@@ -65,6 +66,33 @@ def argv(config: ServerConfig, model_path: str = "/m") -> list[str]:
     return line
 
 
+@cache
+def _defaults() -> dict[str, Any]:
+    return parse(["--model-path", "/m"])
+
+
+@lru_cache(maxsize=4096)
+def _parsed_flag(flag: str, value: FlagValue, kind: str) -> tuple[tuple[str, Any], ...]:
+    """What one flag changes in the parsed arguments; `kind` tells 1 from True."""
+    line = ["--model-path", "/m", flag] + ([] if kind == "bool" else [str(value)])
+    default = _defaults()
+    return tuple((name, got) for name, got in parse(line).items() if got != default[name])
+
+
+def parsed(config: ServerConfig) -> dict[str, Any]:
+    """Server arguments of a configuration. Raises CommandLineError with the engine's own message.
+
+    Flags are parsed one by one and remembered: worlds try thousands of configurations of the same flags.
+    """
+    args = dict(_defaults())
+    try:
+        for flag, value in config.flags.items():
+            args |= dict(_parsed_flag(flag, value, type(value).__name__))
+    except CommandLineError:
+        return parse(argv(config))
+    return args
+
+
 @dataclass(frozen=True)
 class Instance:
     """One configuration in one world."""
@@ -83,7 +111,7 @@ class Instance:
 
 def instance(world: World, config: ServerConfig, held: float = 0.0) -> Instance:
     """A configuration in a world. Raises CommandLineError when the engine's parser refuses it."""
-    settings = resolve(parse(argv(config)), config.env, world)
+    settings = resolve(parsed(config), config.env, world)
     return Instance(world, settings, plan_memory(world, settings, held), Speed(world, settings))
 
 

@@ -89,7 +89,7 @@ def check_rules(script: Script, stage: str) -> None:
 def check_crashes(script: Script) -> None:
     """End the start-up when the world has a kernel that dies under these settings."""
     args = script.settings.args
-    if any(f"{name}={args.get(name)}" in script.world.hidden.crashes for name in args):
+    if script.settings.has_any(script.world.hidden.crashes):
         fail(script, "capture" if script.settings.graph_bs else "warmup", "illegal-access", args)
 
 

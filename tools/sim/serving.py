@@ -42,7 +42,7 @@ class Server:
         self.now = ready_at
         """Simulated seconds since the start of the process."""
         context = int(self._args["context_length"] or box.world.model.context)
-        garbage = any(f"{name}={self._args.get(name)}" in box.world.hidden.garbage for name in self._args)
+        garbage = settings.has_any(box.world.hidden.garbage)
         name = str(self._args["served_model_name"] or self._args["model_path"])
         interval = max(int(self._args["stream_interval"]), 1)
         self._limits = Limits(name, context, interval, garbage, self._cache.hit)

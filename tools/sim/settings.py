@@ -93,6 +93,11 @@ class Settings:
         low = _integer(self.env.get("NCCL_MIN_NCHANNELS"), 2)
         return min(low, _integer(self.env.get("NCCL_MAX_NCHANNELS"), 64))
 
+    def has_any(self, entries: tuple[str, ...]) -> bool:
+        """True when one of these dest=value entries is in force."""
+        pairs = (entry.partition("=") for entry in entries)
+        return any(str(self.args.get(name)) == value for name, _, value in pairs)
+
     def switched_on(self, name: str) -> bool:
         """True when a server argument (by destination name) or a variable is given and not off."""
         if name in self.env:

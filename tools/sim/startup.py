@@ -64,11 +64,10 @@ def never_starts(world: World, settings: Settings, plan: MemoryPlan) -> bool:
     """True when the start-up cannot end in a ready server: the conditions of plan_startup without its log."""
     piecewise = settings.args["enable_piecewise_cuda_graph"]
     rules = (rule for rule in settings.rules if not rule.notice and (piecewise or rule.stage != "piecewise"))
-    crashes = any(f"{name}={value}" in world.hidden.crashes for name, value in settings.args.items())
     return bool(
         settings.refusal
         or next(rules, None)
-        or crashes
+        or settings.has_any(world.hidden.crashes)
         or plan.after_load < MIN_LOAD_GIB
         or plan.kv_tokens <= 0
         or plan.after_pool < MIN_POOL_GIB

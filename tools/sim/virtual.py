@@ -148,9 +148,7 @@ def memory_figures(plan: MemoryPlan) -> dict[str, float]:
 
 def answers_of(world: World, settings: Settings) -> str:
     """Identity of the greedy answers under these settings."""
-    wrong = [
-        entry for entry in world.hidden.garbage if entry in {f"{k}={v}" for k, v in settings.args.items()}
-    ]
+    wrong = [entry for entry in world.hidden.garbage if settings.has_any((entry,))]
     return "+".join(["reference", *wrong])
 
 

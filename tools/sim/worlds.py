@@ -153,8 +153,7 @@ class SimWorld:
             made = instance(self.world, config)
         except CommandLineError:
             return None
-        args = made.settings.args
-        if any(f"{name}={args.get(name)}" in self.world.hidden.garbage for name in args):
+        if made.settings.has_any(self.world.hidden.garbage):
             return None
         if never_starts(self.world, made.settings, made.plan):
             return None

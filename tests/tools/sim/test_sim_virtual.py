@@ -10,8 +10,9 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from moeagent.memory.records import FlagValue, LaunchOutcome, ServerConfig, Workload
+from moeagent.tools.sim.catalogue import parse
 from moeagent.tools.sim.families import draw_worlds
-from moeagent.tools.sim.machines import GLM, Instance, campaign_world, instance
+from moeagent.tools.sim.machines import GLM, Instance, argv, campaign_world, instance, parsed
 from moeagent.tools.sim.scheduler import OutOfMemoryError, Request, Scheduler
 from moeagent.tools.sim.space import with_choice
 from moeagent.tools.sim.startup import never_starts
@@ -113,6 +114,15 @@ def test_noise_between_launches_is_that_of_the_world() -> None:
     rates = [machine.launch(GLM.baseline, SHORT, nonce).rungs[-1].output_tok_s or 0.0 for nonce in range(400)]
     expected = (world.hidden.noise_within**2 + world.hidden.noise_between**2) ** 0.5
     assert statistics.stdev(rates) / statistics.mean(rates) == pytest.approx(expected, rel=0.15)
+
+
+def test_flags_parsed_one_by_one_are_those_of_the_whole_command_line() -> None:
+    rng = random.Random(4)
+    for world in draw_worlds(6):
+        config = world.baseline
+        for knob in rng.sample(world.space(), 8):
+            config = with_choice(config, knob.name, rng.choice(knob.choices))
+        assert parsed(config) == parse(argv(config))
 
 
 def test_a_refused_command_line_costs_seconds_and_has_its_message() -> None:
