@@ -35,10 +35,10 @@ class Server:
         self._connections: set[Connection] = set()
         self._wake = asyncio.Event()
         self._ready = False
-        self._decodes = self._since = 0
+        self._decodes = 0
         self._tokens_since = 0
         self._totals = {"prompt": 0, "generation": 0, "requests": 0}
-        self._rate = 0.0
+        self._rate = self._window_start = 0.0
         self.now = ready_at
         """Simulated seconds since the start of the process."""
         context = int(self._args["context_length"] or box.world.model.context)

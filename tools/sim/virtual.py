@@ -62,7 +62,7 @@ class VirtualOutcome:
 
 @dataclass(frozen=True)
 class _Noise:
-    """Noise of one launch: from the world's seed and the launch's nonce only."""
+    """Noise of one launch: from the world's seed, the configuration and the launch's nonce only."""
 
     rng: random.Random
     launch: float
@@ -70,8 +70,8 @@ class _Noise:
     within: float
 
     @classmethod
-    def draw(cls, world: World, nonce: int) -> "_Noise":
-        rng = random.Random(f"{world.name}-{world.seed}-{nonce}")
+    def draw(cls, world: World, config: ServerConfig, nonce: int) -> "_Noise":
+        rng = random.Random(f"{world.name}-{world.seed}-{config.id}-{nonce}")
         hidden = world.hidden
         launch = max(rng.gauss(1.0, hidden.noise_between), 0.6) / (1.0 + hidden.drift * nonce / 100.0)
         if rng.random() < hidden.neighbour:
@@ -173,7 +173,7 @@ class VirtualMachine:
             return VirtualOutcome(
                 LaunchOutcome.REFUSED, (), None, None, REFUSED_S, error.status, {}, {}, "", lines
             )  # fmt: skip
-        noise = _Noise.draw(self.world, nonce)
+        noise = _Noise.draw(self.world, config, nonce)
         startup = plan_startup(self.world, made.settings, made.plan, rng=noise.rng, start=EPOCH)
         if startup.ready_at is None:
             return self._stillborn(made, startup)
