@@ -4,6 +4,7 @@ import os
 import signal
 import subprocess
 import tempfile
+import time
 from collections.abc import Generator
 from contextlib import contextmanager
 from pathlib import Path
@@ -14,6 +15,7 @@ from moeagent.tools.hosts.command import Command, called, encode, plain
 from moeagent.tools.hosts.protocol import CommandResult
 
 _KILL_GRACE_S = 2.0
+_ENDED = os.WEXITED | os.WNOWAIT | os.WNOHANG
 
 
 class LocalHost:
@@ -112,15 +114,16 @@ def _popen(command: Command, given: IO[bytes], out: IO[bytes], err: IO[bytes]) -
 
 
 def _stop(process: subprocess.Popen[bytes]) -> None:
-    """End a command that is still running, with its whole group. Until it is reaped its pid stays its own."""
+    """End a command that is still running, with its whole group."""
     if process.poll() is not None:
         return
     os.killpg(process.pid, signal.SIGTERM)
-    try:
-        process.wait(_KILL_GRACE_S)
-    except subprocess.TimeoutExpired:
-        os.killpg(process.pid, signal.SIGKILL)
-        process.wait()
+    deadline = time.monotonic() + _KILL_GRACE_S
+    # WNOWAIT leaves the leader uncollected, so that the number of the group stays its own.
+    while time.monotonic() < deadline and not os.waitid(os.P_PID, process.pid, _ENDED):
+        time.sleep(0.02)
+    os.killpg(process.pid, signal.SIGKILL)
+    process.wait()
 
 
 def _content(file: IO[bytes]) -> bytes:

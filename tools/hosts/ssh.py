@@ -16,6 +16,7 @@ if TYPE_CHECKING:
     from paramiko import Transport
 
     from moeagent.tools.hosts.ssh_connect import Connection
+    from moeagent.tools.hosts.ssh_exec import RemoteCall
 
 Result = TypeVar("Result")
 
@@ -58,9 +59,11 @@ class SshHost:
 
         def attempt() -> CommandResult:
             nonlocal call
+            transport = self._transport()
+            self._stop(call)
             call = RemoteCall(command, self.name)
             try:
-                return call.run(self._transport(), stdin, timeout_s)
+                return call.run(transport, stdin, timeout_s)
             except CutOffError as error:
                 self._drop()
                 if command.repeatable:
@@ -73,10 +76,10 @@ class SshHost:
         try:
             return self._persist(attempt, shown)
         except KeyboardInterrupt:
-            self._stop_group(call.group)
+            self._stop(call)
             raise
         except OutOfTimeError:
-            self._stop_group(call.group)
+            self._stop(call)
             raise HostError(
                 f"{self.name}: no end after {timeout_s:g} s, stopped: {shown}; give it more time or see what "
                 "it waits for"
@@ -85,7 +88,8 @@ class SshHost:
     def read(self, path: str, *, offset: int = 0, limit: int | None = None) -> bytes:
         """Bytes of a file; see Host.read."""
         result = self.run(
-            script("files", "read", path, str(offset), "" if limit is None else str(limit)), timeout_s=_FILE_S
+            script("remote", "read", path, str(offset), "" if limit is None else str(limit)),
+            timeout_s=_FILE_S,
         )
         if not result.ok:
             raise HostError(f"{self.name}: cannot read {path}: {said(result)}")
@@ -94,7 +98,7 @@ class SshHost:
     def put(self, path: str, data: bytes, *, mode: int = 0o600) -> None:
         """Write a file whole or not at all; see Host.put."""
         result = self.run(
-            script("files", "put", path, f"{mode:o}", str(len(data))), timeout_s=_FILE_S, stdin=data
+            script("remote", "put", path, f"{mode:o}", str(len(data))), timeout_s=_FILE_S, stdin=data
         )
         if not result.ok:
             raise HostError(
@@ -150,10 +154,12 @@ class SshHost:
         if connection is not None:
             connection.close()
 
-    def _stop_group(self, group: int | None) -> None:
-        """End a command that ran out of time. Its shell holds the group, so the number is still its own."""
-        if group is None:
+    def _stop(self, call: "RemoteCall") -> None:
+        """End what still runs of a call that was given up, told by the start time of its shell."""
+        from moeagent.tools.hosts.ssh_exec import OutOfTimeError, RemoteCall
+
+        if call.shell is None:
             return
-        text = 'kill -s TERM -- "-$1" && sleep 1 && kill -s KILL -- "-$1"'
-        with suppress(HostError):
-            self.run(Command(("sh", "-c", text, "moeagent", str(group)), repeatable=True), timeout_s=_STOP_S)
+        stopper = RemoteCall(script("remote", "stop", *call.shell), self.name)
+        with suppress(HostError, OutOfTimeError):
+            stopper.run(self._transport(), b"", _STOP_S)

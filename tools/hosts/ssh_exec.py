@@ -29,7 +29,7 @@ class CutOffError(UnreachableError):
 
 
 class RemoteCall:
-    """A command on its way. `group` is its process group on the host as soon as it is known."""
+    """A command on its way."""
 
     def __init__(self, command: Command, host: str) -> None:
         self._command = command
@@ -38,10 +38,10 @@ class RemoteCall:
         self._err = Unwrapper(b"", MAX_OUTPUT_BYTES)
 
     @property
-    def group(self) -> int | None:
-        """Process group of the command on the host."""
-        head = self._out.head
-        return int(head) if head is not None and head.isdigit() else None
+    def shell(self) -> tuple[str, ...] | None:
+        """Pid, start time and process group of its shell on the host, as soon as they are known."""
+        words = (self._out.head or b"").decode("ascii", "replace").split()
+        return tuple(words) if len(words) == 3 and all(word.isdigit() for word in words) else None
 
     def run(self, transport: "Transport", stdin: bytes, timeout_s: float) -> CommandResult:
         """Run it to its end.

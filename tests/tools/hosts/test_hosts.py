@@ -53,7 +53,7 @@ def test_out_of_time_stops_the_whole_group(host: Host, tmp_path: Path) -> None:
     fifo = tmp_path / "fifo"
     os.mkfifo(fifo)
     # The child holds the only writing end: reading ends when it is gone.
-    script = 'sleep 100 >"$1" & echo ready >&2; wait'
+    script = '(trap "" TERM; exec sleep 100) >"$1" & echo ready >&2; wait'
     seen: list[bytes] = []
     reader = threading.Thread(target=lambda: seen.append(fifo.read_bytes()))
     reader.start()

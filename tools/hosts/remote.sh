@@ -1,4 +1,5 @@
-# Parts of files, for ssh.py: sh -c TEXT moeagent read PATH OFFSET [LIMIT] | put PATH MODE BYTES <DATA
+# What SSH itself lacks, for ssh.py: sh -c TEXT moeagent VERB ARGUMENT...
+#   read PATH OFFSET [LIMIT] | put PATH MODE BYTES <DATA | stop PID START GROUP
 set -u
 fail() { printf '%s\n' "$1" >&2; exit "$2"; }
 
@@ -25,9 +26,24 @@ put() {
   chmod "$mode" "$partial" && mv -f -- "$partial" "$path" || exit 73
 }
 
+# stop PID START GROUP: end a process group while the process that told of it is still that very one.
+stop() {
+  signal TERM "$@" || return 0
+  sleep 0.5
+  signal KILL "$@" || return 0
+}
+
+signal() {
+  read -r line 2>/dev/null <"/proc/$2/stat" || return 1
+  name=$1 start=$3 group=$4
+  set -- ${line##*) }
+  [ "${20}" = "$start" ] && kill -s "$name" -- "-$group"
+}
+
 verb=$1
 shift
 case $verb in
   read) read_part "$@" ;;
   put) put "$@" ;;
+  stop) stop "$@" ;;
 esac
