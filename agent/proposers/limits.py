@@ -59,9 +59,9 @@ class Situation(NamedTuple):
 
 
 def find_limits(situation: Situation) -> tuple[Limit, ...]:
-    """Everything that binds, the strongest first; empty before the first measurement."""
+    """Everything that binds, the strongest first; without a usable rung only the client can be named."""
     if not situation.rungs:
-        return ()
+        return tuple(x for x in (_client(situation),) if x is not None)
     found = (signal(situation) for signal in _SIGNALS)
     return tuple(sorted((x for x in found if x is not None), key=lambda x: -x.strength))
 

@@ -42,3 +42,6 @@ def test_a_distorted_client_is_named(llamacpp_view):
     rungs = (*launch.rungs[:-1], launch.rungs[-1].model_copy(update={"client": bad}))
     view = llamacpp_view.model_copy(update={"launches": (launch.model_copy(update={"rungs": rungs}),)})
     assert "client" in strengths(view)
+    nothing_usable = tuple(r.model_copy(update={"client": bad, "invalid": "client"}) for r in launch.rungs)
+    view = view.model_copy(update={"launches": (launch.model_copy(update={"rungs": nothing_usable}),)})
+    assert list(strengths(view)) == ["client"]
