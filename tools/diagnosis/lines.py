@@ -51,6 +51,8 @@ _PREFIXES = (
     # syslog and dmesg
     ("[<", r"(?:<\d+>)?\[\s*\d+\.\d{6}\] "),
     ("a", r"(?P<month>[A-Z][a-z]{2} [ \d]\d \d\d:\d\d:\d\d) [\w.-]+ [\w./-]+(?:\[\d+\])?: "),
+    # a program that relays the server's output: its own level says nothing about the line
+    ("a", rf"[\w.]+ - (?:{_LEVEL}) - "),
     # pytest
     ("a", r"E {3,}"),
     # older SGLang, torchrun and mpirun ranks
@@ -128,7 +130,7 @@ def parse_line(no: int, text: str) -> Line:
 
 def _candidates(text: str, at: int) -> tuple[re.Pattern[str], ...]:
     first = text[at : at + 1]
-    return _BY_FIRST.get("a" if first.isalpha() else "0" if first.isdigit() else first, ())
+    return _BY_FIRST.get("a" if first.isalpha() or first == "_" else "0" if first.isdigit() else first, ())
 
 
 def parse_lines(texts: Iterable[tuple[int, str]]) -> Iterator[Line]:
