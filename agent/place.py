@@ -65,6 +65,7 @@ def _simulated(settings: CampaignSettings, run: str) -> Place:
         model=sim.model,
         startup_scale=sim.startup_scale,
         serving_scale=sim.serving_scale,
+        held_gib=sim.held_gib,
     )
     env = {**box.env, "PATH": f"{box.bin_dir}:{os.environ.get('PATH', os.defpath)}"}
     host = HostWithEnvironment(LocalHost(SIM, simulated=True), env, name=SIM, simulated=True)

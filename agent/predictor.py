@@ -47,8 +47,4 @@ class CampaignPredictor:
 
     def impossible(self, config: ServerConfig) -> str | None:
         """Why the configuration would surely die at start, or None."""
-        prediction = self.predict(config)
-        memory = prediction.memory
-        if memory is not None and memory.verdict == "does_not_fit":
-            return f"it does not fit: {memory.why}"
-        return None
+        return next(iter(self.predict(config).refusals), None)

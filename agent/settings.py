@@ -126,6 +126,8 @@ class SimSettings(Record):
     seed: int = 0
     model: str = "A"
     """A: a large NVFP4 MoE like GLM-5; B: one like Kimi-K2.5 with an EAGLE-3 draft model."""
+    held_gib: NonNegativeFloat = 0.0
+    """Memory that a stranger's process holds on every GPU."""
     startup_scale: PositiveFloat = 60.0
     """How many times faster than the clock on the wall its servers start."""
     serving_scale: PositiveFloat = 1.0

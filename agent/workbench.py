@@ -21,6 +21,7 @@ from moeagent.memory.findings.store import Finding, FindingsStore
 from moeagent.memory.records import Scope, ServerConfig
 from moeagent.memory.tape.lines import Json
 from moeagent.tools.engines.registry import engine_by_name
+from moeagent.tools.hosts.command import Command
 from moeagent.tools.load.probe import ask, calibrate
 from moeagent.tools.load.runner import run_rung
 from moeagent.tools.load.spec import RungSpec, Target
@@ -30,6 +31,7 @@ KeepRaw = Callable[[bytes], str]
 DEATH_S = 10.0
 """After a failed rung the server gets this long to finish dying: SGLang needs seconds to end its ranks."""
 INFO_TIMEOUT_S = 20.0
+CONNECT_S = 60.0
 
 
 class Workbench:
@@ -67,6 +69,8 @@ class Workbench:
         from moeagent.tools.survey.survey import run_survey
 
         place = self._at()
+        # A host that cannot be reached is one clear error, not a survey full of failed commands.
+        place.host.run(Command(("true",), repeatable=True), timeout_s=CONNECT_S)
         install = next(iter(place.installs.values()))
         outputs = run_survey(place.host, self._engine, install, place.model)
         return {

@@ -4,11 +4,12 @@ from moeagent.agent.loop import Loop, baseline_config
 from moeagent.agent.state import State
 from moeagent.agent.validation import problems_of
 from moeagent.memory.errors import InputError
+from moeagent.tools.engines.validate import canonical
 
 
 def baseline(loop: Loop, state: State) -> State:
     """Check the baseline's flags against the engine. Raises InputError for one that it would refuse."""
-    config = baseline_config(loop.settings)
+    config = canonical(baseline_config(loop.settings), loop.surveyed.engine)
     problems = problems_of(config, loop)
     if problems:
         raise InputError(f"the baseline cannot be launched: {problems[0]}. Change [baseline] in the settings")
