@@ -45,7 +45,7 @@ def build_job(target: Target, spec: RungSpec, *, deadline_s: float) -> dict[str,
         },
         "deadline_s": deadline_s,
         "processes": min(spec.processes, spec.concurrency),
-        "priority": -10,
+        "realtime": spec.realtime,
         "stop": spec.stop.model_dump(),
     }
 

@@ -144,6 +144,8 @@ class RungSpec(Record):
     slo: Slo | None = None
     stop: StopRule = Field(default_factory=StopRule)
     processes: PositiveInt = 1
+    realtime: bool = True
+    """Measure in the mildest real-time class where the user may; 10 ms of CPU per 1,000 tokens."""
     keep_text: bool = False
     """Keep the answers' text, for a tokenizer to count."""
     connect_timeout_s: PositiveFloat = 10.0

@@ -43,23 +43,26 @@ class Client:
     argv: tuple[str, ...]
     stdin: bytes
     read: Callable[[bytes], Figures]
-    env: dict[str, str]
+    rung: Callable[[bytes], Rung] | None = None
 
 
-def ours(load: Load, folder: Path) -> Client:
+def ours(load: Load, folder: Path, *, realtime: bool = True) -> Client:
     """moeagent's own load generator, run as it runs on a GPU host: one archive, one Python."""
     archive = folder / "loadgen.pyz"
     archive.write_bytes(loadgen_archive())
     target = Target(base_url=load.url, api="openai-chat", model="mock")
     spec = RungSpec(
         concurrency=load.concurrency, requests=load.requests, output_len=load.tokens_out,
-        random=RandomPrompts(words=load.tokens_in), warmup=None,
+        random=RandomPrompts(words=load.tokens_in), warmup=None, realtime=realtime,
     )  # fmt: skip
     job = build_job(target, spec, deadline_s=300)
     return Client(
-        "moeagent", (sys.executable, str(archive)), json.dumps(job).encode(),
-        lambda out: figures_of(rung_of_output(out, spec, job)), {},
-    )  # fmt: skip
+        "moeagent",
+        (sys.executable, str(archive)),
+        json.dumps(job).encode(),
+        lambda out: figures_of(rung_of_output(out, spec, job)),
+        rung=lambda out: rung_of_output(out, spec, job),
+    )
 
 
 def rung_of_output(out: bytes, spec: RungSpec, job: dict[str, object]) -> Rung:
@@ -104,7 +107,7 @@ def sglang(load: Load, folder: Path, python: str, tokenizer: str, *, rust: bool)
         "--num-prompts", str(load.requests), "--max-concurrency", str(load.concurrency),
         "--output-file", str(result), "--disable-tqdm", "--warmup-requests", "0",
     )  # fmt: skip
-    return Client(name, argv, b"", lambda _: flat_figures(last_line(result), "output_throughput"), {})
+    return Client(name, argv, b"", lambda _: flat_figures(last_line(result), "output_throughput"))
 
 
 def vllm(load: Load, folder: Path, launch: tuple[str, ...], tokenizer: str, name: str) -> Client:
@@ -118,7 +121,7 @@ def vllm(load: Load, folder: Path, launch: tuple[str, ...], tokenizer: str, name
         "--percentile-metrics", "ttft,tpot,itl,e2el",
     )  # fmt: skip
     result = folder / f"{name}.json"
-    return Client(name, argv, b"", lambda _: flat_figures(last_line(result), "output_throughput"), {})
+    return Client(name, argv, b"", lambda _: flat_figures(last_line(result), "output_throughput"))
 
 
 def last_line(path: Path) -> dict[str, float]:

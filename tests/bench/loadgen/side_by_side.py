@@ -5,7 +5,6 @@ shared machine the figures otherwise show the other users. Run it from tests/.
 """
 
 import argparse
-import os
 import resource
 import subprocess
 import tempfile
@@ -54,7 +53,7 @@ def run_client(client: Client, server: TruthServer) -> Result:
     before = resource.getrusage(resource.RUSAGE_CHILDREN)
     process = subprocess.Popen(
         [*pinned(CLIENT_CORE, 10), *client.argv],
-        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE, env=os.environ | client.env,
+        stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
     )  # fmt: skip
     sampler = CpuSampler(process.pid)
     out, err = process.communicate(client.stdin, timeout=300)

@@ -16,7 +16,7 @@ prompts: [{prompt, out}] or random: {seed, vocabulary, words, out, prefix_words,
 requests or duration_s; concurrency; arrivals: seconds after the start (open loop) or null (closed loop).
 exact: the answer must have exactly `out` tokens. keep_text: return the text for a tokenizer.
 warmup: {min_waves, max_waves, tolerance, out, max_s} or null; flush: path to POST to after it, or null.
-timeouts: {connect, first, stall} and deadline_s in seconds; processes; priority (nice value, if permitted).
+timeouts: {connect, first, stall} and deadline_s in seconds; processes; realtime: ask for it while measuring.
 stop: {max_failed, below_events_s, after_s}: give up once the answer is clear; each key may be null."""
 
 Answer = dict[str, Any]
