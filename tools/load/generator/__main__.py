@@ -84,7 +84,7 @@ def main() -> int:
     except (ValueError, OSError, EOFError) as error:
         emit({"error": str(error)})
         return 2
-    packed = zlib.compress(json.dumps(outcome, separators=(",", ":")).encode(), 6)
+    packed = zlib.compress(json.dumps(outcome, separators=(",", ":")).encode(), 1)
     emit({"result": base64.b64encode(packed).decode()})
     return 0
 

@@ -39,7 +39,7 @@ def unchunk(raw: bytes, at: int) -> tuple[list[tuple[int, bytes]], bool]:
         if line_end < 0:
             return pieces, False
         try:
-            size = int(raw[at:line_end].split(b";")[0], 16)
+            size = int(raw[at:line_end].partition(b";")[0], 16)
         except ValueError:
             return pieces, False
         if size == 0:
@@ -55,7 +55,7 @@ def split_events(pieces: list[tuple[int, bytes]]) -> Iterator[tuple[int, bytes]]
     """(offset of its last byte in raw, event) of each server-sent event, also when split over chunks."""
     held = b""
     for at, piece in pieces:
-        if not held and piece.endswith(b"\n\n") and piece.count(b"\n\n") == 1:
+        if not held and piece.find(b"\n\n") == len(piece) - 2 and len(piece) > 1:
             yield at + len(piece) - 1, piece
             continue
         before, held = len(held), (held + piece).replace(b"\r\n", b"\n")
