@@ -154,8 +154,9 @@ def descendants(root: int) -> list[int]:
 
 
 def name_of(pid: int) -> str:
-    """The name of a process, empty when it is gone."""
+    """The name of a process; empty when it has ended, though nobody may have collected it yet."""
     try:
-        return Path(f"/proc/{pid}/comm").read_text().strip()
+        name, _, rest = Path(f"/proc/{pid}/stat").read_text().rpartition(") ")
     except OSError:
         return ""
+    return "" if rest[0] in "ZX" else name.partition("(")[2]

@@ -26,18 +26,16 @@ put() {
   chmod "$mode" "$partial" && mv -f -- "$partial" "$path" || exit 73
 }
 
-# stop PID START GROUP: end a process group while the process that told of it is still that very one.
+# stop PID START GROUP: end a process group while the shell that told of it is still that very one.
+# That shell is halted first: as long as it is there, the number of the group stays its own.
 stop() {
-  signal TERM "$@" || return 0
-  sleep 0.5
-  signal KILL "$@" || return 0
-}
-
-signal() {
-  read -r line 2>/dev/null <"/proc/$2/stat" || return 1
-  name=$1 start=$3 group=$4
+  pid=$1 start=$2 group=$3
+  read -r line 2>/dev/null <"/proc/$pid/stat" || return 0
   set -- ${line##*) }
-  [ "${20}" = "$start" ] && kill -s "$name" -- "-$group"
+  [ "${20}" = "$start" ] || return 0
+  kill -s STOP "$pid" && kill -s TERM -- "-$group"
+  sleep 0.5
+  kill -s KILL -- "-$group"
 }
 
 verb=$1

@@ -10,11 +10,8 @@ from dataclasses import dataclass, field
 
 from moeagent.tools.hosts.command import Command, encode, quote
 
-# The handler keeps the shell alive until the command has ended, so that the group can be told by it; unlike
-# an ignored signal it is not inherited. The report of a killed child goes to the shell's own standard error,
-# which is why that is set aside.
+# The report of a killed child goes to the shell's own standard error, which is why that is set aside.
 _WRAPPER = """\
-trap : TERM
 read -r line </proc/$$/stat
 set -- ${{line##*) }}
 printf '%s\\n' "{mark}<$$ ${{20}} $3"

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-from parts.sshd import Sshd, descendants
+from parts.sshd import Sshd, descendants, name_of
 
 from moeagent.memory.errors import HostError, InputError
 from moeagent.tools.hosts.local import LocalHost
@@ -48,14 +48,6 @@ def wait_for_log(process: Process, text: str) -> None:
         assert tail.stdout is not None
         assert any(text.encode() in line for line in tail.stdout)
         tail.kill()
-
-
-def running(pid: int) -> bool:
-    """A zombie that nobody collects has ended."""
-    try:
-        return Path(f"/proc/{pid}/stat").read_text().rpartition(") ")[2][0] not in "ZX"
-    except OSError:
-        return False
 
 
 def test_life_of_a_process(host: Host, tmp_path: Path, tag: str) -> None:
@@ -123,7 +115,7 @@ def test_children_that_outlive_their_parent_are_stopped(host: Host, tmp_path: Pa
     assert probe(host, process).exit_code is None
     report = stop(host, process, grace_s=10)
     assert report.gone
-    assert not any(map(running, left))
+    assert not any(map(name_of, left))
 
 
 def test_a_child_without_tag_in_its_own_session_is_found_by_descent(
@@ -134,7 +126,7 @@ def test_a_child_without_tag_in_its_own_session_is_found_by_descent(
     while len(left := members(host, process)) < 3:
         pass
     assert stop(host, process, grace_s=10).gone
-    assert not any(map(running, left))
+    assert not any(map(name_of, left))
 
 
 def test_a_title_written_over_the_environment(host: Host, tmp_path: Path, tag: str) -> None:
@@ -223,7 +215,7 @@ def test_leftovers_are_found_without_their_folder(host: Host, tmp_path: Path, ta
     (found,) = find_tagged(host, tag)
     assert found.tag == tag
     assert [report.gone for report in reap(host, [found], grace_s=10)] == [True]
-    assert not running(process.pid)
+    assert not name_of(process.pid)
 
 
 @pytest.mark.parametrize("tag", ["", "a b", "a\nb", "$(id)", "/x", "a*"])
@@ -244,7 +236,7 @@ def test_a_dead_sshd_leaves_the_process_running(tmp_path: Path, tag: str) -> Non
     try:
         process = start(host, tmp_path, tag)
         server.stop()
-        assert running(process.pid)
+        assert name_of(process.pid)
         server.start()
         assert attach(host, process.folder) == process
         assert probe(host, process).alive
