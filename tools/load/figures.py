@@ -224,6 +224,8 @@ def notes(payload: dict[str, Any]) -> list[str]:
     waves = [w for part in payload["warmup"] for w in part]
     if sum(w["failed"] for w in waves):
         said.append(f"{sum(w['failed'] for w in waves)} warm-up requests failed")
+    if any(part and not part[-1].get("steady", True) for part in payload["warmup"]):
+        said.append("throughput was not steady when the warm-up ended")
     if payload["plan"].get("counted_by"):
         said.append(f"tokens counted by {payload['plan']['counted_by']}")
     return said

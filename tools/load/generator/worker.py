@@ -98,7 +98,8 @@ class Worker:
             failed = sum(1 for r in over if r.failure or r.status != 200)
             waves.append({"s": (clock() - start) / 1e9, "completed": len(over) - failed, "failed": failed})
             offset += self.job["concurrency"]
-            if driver.stopped or failed == len(over) or settled(waves, plan):
+            waves[-1]["steady"] = settled(waves, plan)
+            if driver.stopped or failed == len(over) or waves[-1]["steady"]:
                 break
         return waves
 
