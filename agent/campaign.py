@@ -9,6 +9,7 @@ from typing import Any
 import tomli_w
 
 from moeagent.agent.drive import drive
+from moeagent.agent.effects import Effects
 from moeagent.agent.events import Events
 from moeagent.agent.findings_index import keep_indexed
 from moeagent.agent.interrupt import StopRequest, stop_on_signals
@@ -121,7 +122,7 @@ def build_loop(
     settings: CampaignSettings,
     tape: Tape,
     folder: RunFolder,
-    workbench: Workbench | None,
+    workbench: Effects | None,
     stop: StopRequest,
     events: Events,
 ) -> Loop:

@@ -1,6 +1,9 @@
 """Running the graph to its end, and past it when a resumed run may spend more."""
 
-from moeagent.agent.graph import build, recursion_limit
+from collections.abc import Mapping
+
+from moeagent.agent import steps
+from moeagent.agent.graph import Step, build, recursion_limit
 from moeagent.agent.loop import Loop
 from moeagent.agent.settings import CampaignSettings
 from moeagent.agent.state import State
@@ -8,7 +11,7 @@ from moeagent.memory.errors import Interrupted, MoeagentError, TapeError
 from moeagent.memory.tape.lines import Json
 
 
-def drive(loop: Loop) -> None:
+def drive(loop: Loop, nodes: Mapping[str, Step] = steps.NODES) -> None:
     """Run the campaign to its conclusion.
 
     Whatever ends it, the server that was started is stopped and the tape says how it ended. Raises the
@@ -16,7 +19,7 @@ def drive(loop: Loop) -> None:
     """
     loop.tape.on_amend = lambda amend: amend_settings(loop, amend)
     try:
-        _invoke(loop)
+        _invoke(loop, nodes)
     except Interrupted as interrupted:
         loop.world.emergency_stop()
         loop.tape.mark("stopped", str(interrupted))
@@ -30,8 +33,8 @@ def drive(loop: Loop) -> None:
         raise
 
 
-def _invoke(loop: Loop) -> None:
-    graph = build(loop)
+def _invoke(loop: Loop, nodes: Mapping[str, Step]) -> None:
+    graph = build(loop, nodes)
     state: State = {}
     while True:
         graph.invoke(state, config={"recursion_limit": recursion_limit(loop.settings.limits)})

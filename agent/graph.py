@@ -1,6 +1,6 @@
 """The whole loop: survey, baseline, then propose, vet, launch, measure, judge, record within the budget."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Mapping
 from functools import partial
 from typing import TYPE_CHECKING, Any, cast
 
@@ -18,13 +18,13 @@ NODES_PER_LAUNCH = 8
 """Longest way from one launch to the next: diagnose, pivot, judge, record, propose, vet, approve, launch."""
 
 
-def build(loop: Loop) -> "CompiledStateGraph[Any, Any, Any, Any]":
-    """The compiled graph over this loop."""
+def build(loop: Loop, nodes: Mapping[str, Step] = steps.NODES) -> "CompiledStateGraph[Any, Any, Any, Any]":
+    """The compiled graph over this loop; other nodes than the usual ones are for other worlds."""
     from langgraph.graph import END, START, StateGraph
 
     graph: StateGraph[Any, Any, Any, Any] = StateGraph(State)
-    for name, step in steps.NODES.items():
-        graph.add_node(name, partial(_traced, loop, step))
+    for name, step in nodes.items():
+        graph.add_node(name, partial(_traced, loop, name, step))
 
     graph.add_conditional_edges(START, entry, ["survey", "propose"])
     graph.add_edge("survey", "baseline")
@@ -57,8 +57,8 @@ def recursion_limit(limits: LimitSettings) -> int:
     return 50 + NODES_PER_LAUNCH * (limits.launches + limits.experiments * 10)
 
 
-def _traced(loop: Loop, step: Step, state: State) -> State:
-    loop.emit(StepBegan(step.__name__))
+def _traced(loop: Loop, name: str, step: Step, state: State) -> State:
+    loop.emit(StepBegan(name))
     return step(loop, state)
 
 

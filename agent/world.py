@@ -7,8 +7,8 @@ process or port. The answers are what the world said; reading them is pure code 
 from collections.abc import Callable, Sequence
 from typing import Any
 
+from moeagent.agent.effects import Effects
 from moeagent.agent.interrupt import StopRequest
-from moeagent.agent.workbench import Workbench
 from moeagent.memory.findings.store import Finding
 from moeagent.memory.records import Record, Rung, Scope, ServerConfig, canonical_json
 from moeagent.memory.run_folder import RunFolder
@@ -64,7 +64,7 @@ class World:
     """Typed effects over the tape."""
 
     def __init__(
-        self, tape: Tape, folder: RunFolder, workbench: Workbench | None, stop: StopRequest | None = None
+        self, tape: Tape, folder: RunFolder, workbench: Effects | None, stop: StopRequest | None = None
     ) -> None:
         self._tape = tape
         self._workbench = workbench
@@ -152,12 +152,12 @@ class World:
         """Stop whatever this run has running, outside the tape: the run is being interrupted."""
         return self._workbench.stop_everything() if self._workbench else ()
 
-    def _perform(self, kind: str, request: Json, effect: Callable[[Workbench], Json]) -> Json:
+    def _perform(self, kind: str, request: Json, effect: Callable[[Effects], Json]) -> Json:
         if self._tape.live:
             self._stop.check()
         return self._tape.perform(kind, request, lambda: effect(self._bench()))
 
-    def _bench(self) -> Workbench:
+    def _bench(self) -> Effects:
         if self._workbench is None:
             raise AssertionError("a replay reached for the outside world")
         return self._workbench

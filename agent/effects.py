@@ -1,0 +1,48 @@
+"""What performs the world's effects: the workbench on a real host, or a world in virtual time."""
+
+from collections.abc import Callable
+from typing import Protocol
+
+from moeagent.memory.findings.store import Finding
+from moeagent.memory.records import Scope, ServerConfig
+from moeagent.memory.tape.lines import Json
+
+KeepText = Callable[[str], str]
+KeepRaw = Callable[[bytes], str]
+
+
+class Effects(Protocol):
+    """One method for each kind of event on the tape; the answers are what the tape holds."""
+
+    def clock(self, active_before_s: float) -> Json:
+        """Seconds of activity over all resumes."""
+
+    def survey(self) -> Json:
+        """Outputs of the survey's commands."""
+
+    def known(self, scope: Scope, workload: str, goal: str, besides: str) -> list[Finding]:
+        """What earlier runs settled."""
+
+    def start(self, launch: str, config: ServerConfig, keep: KeepText) -> Json:
+        """Start or adopt the server of a launch and wait for it."""
+
+    def calibrate(self, launch: str, config: ServerConfig, input_len: int) -> Json:
+        """How many words make a prompt of the workload's length."""
+
+    def load(self, launch: str, config: ServerConfig, spec: Json, keep: KeepRaw) -> Json:
+        """Load the server at one concurrency."""
+
+    def sample_outputs(self, launch: str, config: ServerConfig, asked: Json) -> Json:
+        """Greedy answers for the output check."""
+
+    def stop(self, launch: str, keep: KeepText) -> Json:
+        """Stop a server, bring its log."""
+
+    def complete(self, request: Json) -> Json:
+        """One completion of the language model."""
+
+    def approve(self, question: str, command: str) -> Json:
+        """The engineer's answer."""
+
+    def stop_everything(self) -> list[str]:
+        """Stop every server that this run has running; returns what could not be stopped."""
