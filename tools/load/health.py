@@ -50,6 +50,7 @@ def client_health(
         achieved=round(achieved, 6),
         processes=max(1, len(parts)),
         loop=parts[0]["loop"] if parts else None,
+        spoils=("all" if achieved < MIN_ACHIEVED else "latency") if reasons else "",
     )
 
 

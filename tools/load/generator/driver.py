@@ -133,6 +133,8 @@ class Driver:
         try:
             connection = await self.connect(slot)
         except (OSError, asyncio.TimeoutError) as error:  # noqa: UP041 - another class before Python 3.11
+            if request not in self.flying:
+                return
             kind, detail = connect_failure(error)
             request.fail(kind, detail)
             request.end = clock()
