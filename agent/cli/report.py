@@ -11,23 +11,34 @@ from moeagent.agent.cli.options import DEFAULT_RUNS, AsJson, RunName, RunsRoot
 def command(
     run: RunName,
     output: Annotated[Path | None, typer.Option("--output", "-o", help="Write to this file.")] = None,
+    html: Annotated[
+        Path | None, typer.Option("--html", help="Write one self-contained HTML file with pictures here.")
+    ] = None,
     as_json: AsJson = False,
     runs: RunsRoot = DEFAULT_RUNS,
 ) -> None:
-    """The findings report of a run, in Markdown: the answer first, then the evidence.
+    """The findings report of a run, in Markdown or as one HTML file: the answer first, then the evidence.
 
-    Example: moeagent report last -o findings.md
+    The HTML file loads nothing from anywhere and runs no script; it can be mailed and printed.
+
+    Example: moeagent report last --html findings.html
     """
     from moeagent.agent.show.as_json import print_json
+    from moeagent.agent.show.files import write_report
     from moeagent.agent.show.report import markdown
-    from moeagent.memory.run_folder import find_run, write_private
+    from moeagent.memory.run_folder import find_run
     from moeagent.memory.run_view import RunView
 
-    view = RunView.read(find_run(runs, run))
+    folder = find_run(runs, run)
+    view = RunView.read(folder)
     text = markdown(view)
+    if output:
+        write_report(output, text)
+    if html:
+        from moeagent.agent.show.html.page import page
+
+        write_report(html, page(folder, view))
     if as_json:
         print_json({"run": view.run, "simulated": view.simulated, "markdown": text})
-    elif output:
-        write_private(output, text.encode())
-    else:
+    elif not (output or html):
         typer.echo(text, nl=False)

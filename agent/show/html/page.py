@@ -1,0 +1,107 @@
+"""The whole page, from a run's folder."""
+
+from typing import Any
+
+from jinja2 import Environment, PackageLoader, StrictUndefined
+from markupsafe import Markup
+
+from moeagent.agent.show import plots
+from moeagent.agent.show.curves import Curve, curves
+from moeagent.agent.show.html.answer import answer
+from moeagent.agent.show.html.environment import configurations_table, environment_table
+from moeagent.agent.show.html.measured import (
+    boundary_table,
+    front_table,
+    latency_table,
+    raw_table,
+    throughput_table,
+)
+from moeagent.agent.show.html.tried import failures, glance, score_table, scores, tried, verdict_cell
+from moeagent.agent.show.html.visible import visible
+from moeagent.agent.show.left import binding, resume_command, tiers
+from moeagent.agent.show.lineage import Node, children, lineage
+from moeagent.agent.show.spent import spent
+from moeagent.agent.show.text import SIMULATED, change_text, seconds
+from moeagent.memory.records import PredictionScore
+from moeagent.memory.run_folder import RunFolder
+from moeagent.memory.run_view import RunView
+from moeagent.tools.stats.calibration import calibration
+
+
+def page(folder: RunFolder, view: RunView) -> str:
+    """One self-contained HTML document; equal runs give equal bytes."""
+    text: str = _environment().get_template("report.html.jinja").render(_content(folder, view))
+    return text.encode("utf-8", "replace").decode()
+
+
+def _content(folder: RunFolder, view: RunView) -> dict[str, Any]:
+    found = curves(view)
+    nodes = lineage(view)
+    all_scores = scores(view)
+    every = tried(view)
+    tape = folder.read_tape()
+    return {
+        "view": view,
+        "simulated": SIMULATED if view.simulated else "",
+        "answer": answer(view, found),
+        "conclusion": view.ledger.conclusion,
+        "curves": found,
+        "legend": plots.series_classes(found),
+        "pictures": _pictures(found, nodes, all_scores),
+        "throughput_table": throughput_table(found),
+        "front_table": front_table(found),
+        "latency_table": latency_table(found),
+        "nodes": nodes,
+        "tried": every,
+        "glance": glance(every),
+        "score_table": score_table(all_scores),
+        "calibration": calibration([score for _, score in all_scores]),
+        "failures": failures(view, folder),
+        "boundary_table": boundary_table(view),
+        "spent": spent(tape.header, tape.entries, view.ledger),
+        "binding": binding(view),
+        "tiers": tiers(view),
+        "resume_command": resume_command(view),
+        "environment_table": environment_table(view),
+        "configurations_table": configurations_table(view),
+        "raw_table": raw_table(view.ledger.launches),
+    }
+
+
+def _pictures(
+    found: tuple[Curve, ...], nodes: tuple[Node, ...], all_scores: list[tuple[str, PredictionScore]]
+) -> dict[str, Markup]:
+    """Each picture that has something to show; the drawings hold our own words and ids, no remote text."""
+    drawn = [c for c in found if c.points]
+    waits = [p for c in drawn for p in c.points if p.latency_s is not None]
+    pictures = {}
+    if drawn:
+        pictures["throughput"] = plots.throughput(drawn)
+    if waits:
+        pictures["latency"] = plots.throughput_against_latency(drawn)
+    if nodes:
+        pictures["tree"] = plots.tree(nodes)
+    if all_scores:
+        pictures["predictions"] = plots.predictions(all_scores)
+    return {name: Markup(svg) for name, svg in pictures.items()}  # noqa: S704 - drawn by matplotlib, escaped
+
+
+def _environment() -> Environment:
+    environment = Environment(
+        loader=PackageLoader("moeagent.agent.show.html"),
+        autoescape=True,
+        undefined=StrictUndefined,
+        trim_blocks=True,
+        lstrip_blocks=True,
+        finalize=_shown,
+    )
+    environment.filters |= {"seconds": seconds, "change": change_text, "badge": verdict_cell}
+    environment.globals["children"] = children
+    return environment
+
+
+def _shown(value: Any) -> Any:
+    """Whatever an expression of the template gives: text of others is made visible, then escaped."""
+    if isinstance(value, Markup) or not isinstance(value, str):
+        return value
+    return visible(value)

@@ -1,0 +1,16 @@
+"""Text of logs, commands and language models as a page may show it: nothing executed, nothing hidden."""
+
+MAX_CHARS = 4000
+"""Of one text; the rest is counted, and stands in the run's logs."""
+
+
+def visible(text: str, *, limit: int = MAX_CHARS) -> str:
+    """Control and invisible characters become escapes that can be read; a huge text is cut and says so."""
+    cut = text[:limit]
+    shown = "".join(c if c.isprintable() or c in "\n\t" else _escape(c) for c in cut)
+    left = len(text) - len(cut)
+    return f"{shown} [... {left:,} more characters]" if left else shown
+
+
+def _escape(character: str) -> str:
+    return character.encode("unicode_escape").decode()
