@@ -15,7 +15,7 @@ from moeagent.tools.output_check.sample import OutputVerdict
 from moeagent.tools.stats.assess import ENOUGH_LAUNCHES, Assessment, Side, assess, rung_effects
 from moeagent.tools.stats.boundary import Plan
 from moeagent.tools.stats.calibration import prediction_scores
-from moeagent.tools.stats.metrics import broken
+from moeagent.tools.stats.metrics import broken, unknown
 from moeagent.tools.stats.noise import NoiseModel
 from moeagent.tools.stats.score import score
 
@@ -90,7 +90,7 @@ def _failed(case: Case) -> Judgement | None:
 
 def _unusable(case: Case) -> Judgement | None:
     """No rung of any launch may be used: client distorted, figures implausible, GPU throttled."""
-    if any(not r.invalid for launch in case.candidate for r in launch.rungs):
+    if any(not unknown(case.goal, r) for launch in case.candidate for r in launch.rungs):
         return None
     why = sorted({r.invalid for launch in case.candidate for r in launch.rungs} - {""})
     reason = "; ".join(why) or "nothing was measured"
@@ -136,6 +136,8 @@ def _wrong_output(case: Case) -> Judgement | None:
 
 def _broke(case: Case) -> Judgement | None:
     """The incumbent has a rung that holds every constraint, and the candidate's last launch has none."""
+    if any(unknown(case.goal, rung) for rung in case.candidate[-1].rungs):
+        return None
     held = any(score(case.goal, x.rungs, price_per_hour=case.price_per_hour) for x in case.incumbent)
     if not held or score(case.goal, case.candidate[-1].rungs, price_per_hour=case.price_per_hour):
         return None
@@ -148,6 +150,9 @@ def _without_ratio(case: Case, found: Assessment) -> Judgement:
     """The incumbent holds the constraints nowhere: a candidate that does is better, by no number."""
     if len(case.incumbent) >= ENOUGH_LAUNCHES and len(case.candidate) >= ENOUGH_LAUNCHES:
         values = [score(case.goal, x.rungs, price_per_hour=case.price_per_hour) for x in case.candidate]
+        badly = any(unknown(case.goal, r) for x in (*case.incumbent, *case.candidate) for r in x.rungs)
+        if badly:
+            return _closed(case, VerdictKind.INVALID, "too few launches were measured well")
         if all(values):
             return _closed(case, VerdictKind.IMPROVED, "the first configuration that holds every constraint")
         return _closed(case, VerdictKind.NEUTRAL, "holds the constraints no better than the incumbent")

@@ -8,7 +8,7 @@ from moeagent.tools.load.spec import RandomPrompts, RungSpec, Slo
 SLO_FIELDS = {"ttft": "ttft_ms", "tpot": "tpot_ms", "e2e": "e2e_ms"}
 
 
-def rung_spec(loop: Loop, concurrency: int) -> Json:
+def rung_spec(loop: Loop, concurrency: int, attempt: int = 0) -> Json:
     """The rung's specification.
 
     The n-th launch of every configuration gets the same prompts, which no other rung and no other repeat
@@ -22,7 +22,7 @@ def rung_spec(loop: Loop, concurrency: int) -> Json:
         requests=workload.prompts(concurrency),
         output_len=workload.output_len,
         random=RandomPrompts(words=loop.words),
-        seed=f"{workload.seed}/{repeat}/{concurrency}",
+        seed=f"{workload.seed}/{repeat}/{attempt}/{concurrency}",
         flush_path=loop.engine.load.flush_path,
         slo=slo(loop.settings.goal.constraints),
     )

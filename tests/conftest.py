@@ -12,6 +12,16 @@ from parts.catalogue import PARTS
 missing: dict[str, str] = {}
 
 
+def pytest_addoption(parser: pytest.Parser) -> None:
+    parser.addoption("--full", action="store_true", help="run benchmarks and soaks at their full counts")
+
+
+@pytest.fixture(scope="session")
+def full(request: pytest.FixtureRequest) -> bool:
+    """True for `make bench` and `make soak`; a small fixed-seed sample otherwise."""
+    return bool(request.config.getoption("--full"))
+
+
 def pytest_runtest_setup(item: pytest.Item) -> None:
     for mark in item.iter_markers("part"):
         name = mark.args[0]

@@ -72,7 +72,7 @@ def _launch(launch: Launch) -> list[Text]:
     ready = f"ready after {seconds(launch.ready_after_s)}; " if launch.ready_after_s is not None else ""
     told = f"output tok/s at {', '.join(rungs)}" if rungs else launch.outcome.value
     lines = [Text(f"  {launch.id} {ready}{told}", style="" if not launch.diagnosis else "red")]
-    lines += [Text(f"  {r.concurrency}: {r.invalid}", style="dim") for r in launch.rungs if r.invalid]
+    lines += [Text(f"  {r.concurrency}: {r.invalid}", style="dim") for r in launch.rungs if r.throughput_invalid]
     if launch.boundary:
         good, bad = launch.boundary.last_good or "-", launch.boundary.first_failed or "-"
         lines.append(Text(f"  stability boundary: good at {good}, failed at {bad}", style="red"))
@@ -88,7 +88,7 @@ def rung_text(rung: Rung) -> str:
     """Output tok/s, or in a word why there is no figure."""
     if rung.usable:
         return rate(rung.output_tok_s)
-    return "invalid" if rung.invalid else f"{rung.failed} failed"
+    return "invalid" if rung.throughput_invalid else f"{rung.failed} failed"
 
 
 def _verdict(verdict: Verdict) -> list[Text]:

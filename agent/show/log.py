@@ -93,7 +93,7 @@ def _cell(rung: Rung | None) -> Text:
         return Text("")
     if rung.usable:
         return Text(rate(rung.output_tok_s))
-    return Text("invalid" if rung.invalid else f"{rung.failed} failed", style="red")
+    return Text("invalid" if rung.throughput_invalid else f"{rung.failed} failed", style="red")
 
 
 def outcome_text(launch: Launch) -> Text:

@@ -5,7 +5,12 @@ from moeagent.agent.loop import Loop
 from moeagent.agent.outputs import PROMPTS
 from moeagent.agent.state import State
 from moeagent.agent.workload import rung_spec
+from moeagent.agent.world import RungReport
 from moeagent.memory.records import LaunchOutcome
+from moeagent.tools.stats.metrics import unknown
+
+ATTEMPTS = 3
+"""Times that a rung is measured before its bad measurement is kept as such."""
 
 
 def measure(loop: Loop, state: State) -> State:
@@ -17,13 +22,8 @@ def measure(loop: Loop, state: State) -> State:
         return {"next": "diagnose"}
     for concurrency in draft.planned:
         loop.emit(StepBegan("measure", f"{draft.id} at concurrency {concurrency}"))
-        spec = rung_spec(loop, concurrency)
-        report = loop.world.load(draft.id, draft.config, spec)
+        report = measured_well(loop, concurrency)
         draft.rungs.append(report.rung)
-        if report.relaunched:
-            loop.note(
-                draft.id, f"the server was gone at resume and was started again before rung {concurrency}"
-            )
         if not report.alive or report.rung.completed == 0:
             draft.outcome = LaunchOutcome.DIED_SERVING
             return {"next": "diagnose"}
@@ -33,6 +33,20 @@ def measure(loop: Loop, state: State) -> State:
         loop.note(draft.id, problem)
     loop.close_launch(None, loop.world.text(ended.log), ended.log)
     return {"next": "judge"}
+
+
+def measured_well(loop: Loop, concurrency: int) -> RungReport:
+    """The rung's report; one that the client or the machine spoilt is measured again, a few times."""
+    draft = loop.launching
+    for attempt in range(ATTEMPTS):
+        report = loop.world.load(draft.id, draft.config, rung_spec(loop, concurrency, attempt))
+        if report.relaunched:
+            loop.note(
+                draft.id, f"the server was gone at resume and was started again before rung {concurrency}"
+            )
+        if not report.alive or report.rung.failed or not unknown(loop.settings.goal, report.rung):
+            break
+    return report
 
 
 def sample_outputs(loop: Loop) -> None:

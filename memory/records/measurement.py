@@ -1,5 +1,7 @@
 """What a load run measured. The JSON of a rung is the same in `moeagent bench --json` and in a run."""
 
+from typing import Literal
+
 from pydantic import Field
 
 from moeagent.memory.records.base import Record
@@ -24,7 +26,7 @@ class ClientHealth(Record):
     valid: bool
     why: str = ""
     core_use: float | None = None
-    """CPU seconds, and seconds spent waiting for a core, per second of the busiest process: 1.0 is saturated."""
+    """CPU seconds and seconds of waiting for a core, per second of the busiest process: 1.0 is saturated."""
     send_late_ms: float | None = None
     """p99 of actual minus intended send: after the answer before it (closed loop), or the arrival time."""
     crowded_reads: float | None = None
@@ -34,6 +36,8 @@ class ClientHealth(Record):
     processes: int = 1
     loop: str | None = None
     """Module of the event loop: uvloop or asyncio."""
+    spoils: Literal["", "latency", "all"] = ""
+    """What the distortion makes unusable: late reads spoil latencies, a load not kept up spoils all."""
 
 
 class Rung(Record):
@@ -79,6 +83,13 @@ class Rung(Record):
     """Requests per second offered in open loop; None in closed loop."""
 
     @property
+    def throughput_invalid(self) -> str:
+        """Why not even the throughput may be used; empty when it may."""
+        only_latencies = self.invalid == self.client.why and self.client.spoils == "latency"
+        return "" if only_latencies else self.invalid
+
+    @property
     def usable(self) -> bool:
-        """True when a verdict may rest on this rung."""
-        return not self.invalid and self.completed > 0 and self.failed == 0 and self.output_tok_s is not None
+        """True when a verdict on throughput may rest on this rung; latencies need an empty `invalid` too."""
+        measured = self.completed > 0 and self.output_tok_s is not None
+        return measured and self.failed == 0 and not self.throughput_invalid

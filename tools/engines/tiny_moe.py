@@ -63,7 +63,7 @@ def write_tiny_moe(path: Path, shape: TinyMoe | None = None) -> Path:
     writer = gguf.GGUFWriter(partial, "qwen3moe")
     _write_header(writer, shape, len(vocabulary.tokens))
     _write_tokenizer(writer, vocabulary, gguf.TokenType)
-    _write_tensors(writer, shape, len(vocabulary.tokens))
+    _write_tensors(writer, shape, vocabulary)
     writer.write_header_to_file()
     writer.write_kv_data_to_file()
     writer.write_tensors_to_file()
@@ -130,15 +130,20 @@ def _write_tokenizer(writer: Any, vocabulary: Vocabulary, kind: Any) -> None:
     writer.add_chat_template(CHAT_TEMPLATE)
 
 
-def _write_tensors(writer: Any, shape: TinyMoe, vocab: int) -> None:
+def _write_tensors(writer: Any, shape: TinyMoe, vocabulary: Vocabulary) -> None:
+    """Random weights; tokens without readable text get no logit, so that every answer has text to count."""
     import numpy as np
 
     rng = np.random.default_rng(shape.seed)
-    for name, dims, half in _tensors(shape, vocab):
+    mute = [n for n in range(256) if not 32 <= n < 127]
+    mute += range(vocabulary.first_special, len(vocabulary.tokens))
+    for name, dims, half in _tensors(shape, len(vocabulary.tokens)):
         if len(dims) == 1:
             values = np.ones(dims, dtype="float32")
         else:
             values = rng.standard_normal(dims, dtype="float32") / dims[-1] ** 0.5
+        if name == "output.weight":
+            values[mute] = 0.0
         writer.add_tensor(name, values.astype("float16" if half else "float32"))
 
 

@@ -2,7 +2,7 @@
 
 from collections.abc import Sequence
 
-from moeagent.memory.records import Constraint, Rung
+from moeagent.memory.records import Constraint, Goal, Rung
 
 _LATENCIES = ("ttft", "tpot", "itl", "e2e")
 _AT_LEAST = ("output_tok_s", "goodput_rps")
@@ -16,6 +16,8 @@ def metric(rung: Rung, constraint: Constraint) -> float | None:
     if constraint.metric == "error_rate":
         asked = rung.completed + rung.failed
         return rung.failed / asked if asked else None
+    if rung.invalid and constraint.metric in (*_LATENCIES, "goodput_rps"):
+        return None
     if constraint.metric in _LATENCIES:
         spread = getattr(rung, f"{constraint.metric}_ms")
         return None if spread is None else getattr(spread, constraint.percentile or "p99") / 1000
@@ -29,8 +31,9 @@ def broken(rung: Rung, constraints: Sequence[Constraint]) -> tuple[str, ...]:
     Failed requests are tolerated only below an error-rate bound that the user states.
     """
     reasons = []
-    if rung.invalid or rung.completed == 0 or rung.output_tok_s is None:
-        reasons.append(f"concurrency {rung.concurrency}: {rung.invalid or 'nothing was measured'}")
+    if rung.throughput_invalid or rung.completed == 0 or rung.output_tok_s is None:
+        why = rung.throughput_invalid or "nothing was measured"
+        reasons.append(f"concurrency {rung.concurrency}: {why}")
     elif rung.failed and not any(c.metric == "error_rate" for c in constraints):
         reasons.append(f"concurrency {rung.concurrency}: {rung.failed} failed requests")
     reasons += [text for c in constraints if (text := _broken_bound(rung, c))]
@@ -47,3 +50,16 @@ def _broken_bound(rung: Rung, constraint: Constraint) -> str:
         return ""
     side = "below" if at_least else "above"
     return f"concurrency {rung.concurrency}: {name} {value:.4g} is {side} {constraint.bound:g}"
+
+
+def unknown(goal: Goal, rung: Rung) -> bool:
+    """Whether the rung was measured badly, so that it speaks neither for nor against the server."""
+    return bool(rung.invalid if needs_latency(goal) else rung.throughput_invalid)
+
+
+def needs_latency(goal: Goal) -> bool:
+    """Whether the goal or one of its constraints rests on latencies."""
+    by_latency = (*_LATENCIES, "goodput_rps")
+    return goal.name in ("min-latency", "max-goodput") or any(
+        c.metric in by_latency for c in goal.constraints
+    )

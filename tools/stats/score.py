@@ -16,7 +16,7 @@ import math
 from collections.abc import Mapping, Sequence
 
 from moeagent.memory.records import Goal, Launch, Record, Rung
-from moeagent.tools.stats.metrics import broken
+from moeagent.tools.stats.metrics import broken, unknown
 
 _SPEED = Goal(name="max-throughput")
 
@@ -40,9 +40,9 @@ def rung_value(goal: Goal, rung: Rung, price_per_hour: float | None = None) -> f
     if goal.name == "max-throughput":
         value = rung.output_tok_s
     elif goal.name == "max-goodput":
-        value = rung.goodput_rps
+        value = None if rung.invalid else rung.goodput_rps
     elif goal.name == "min-latency":
-        value = rung.e2e_ms.p50 / 1000 if rung.e2e_ms else None
+        value = rung.e2e_ms.p50 / 1000 if rung.e2e_ms and not rung.invalid else None
     else:
         value = _cost_per_million(rung, price_per_hour)
     return value if value and value > 0 and math.isfinite(value) else None
@@ -105,17 +105,22 @@ def goal_series(
 ) -> tuple[list[tuple[int, float]], int | None]:
     """(position, log score, more is better) of each launch at the one rung that is best over all of them.
 
-    One rung for the whole series, so that a launch's luck does not choose the rung. With strict a concurrency
+    One rung for the whole series, so that a launch's luck does not choose it. With strict a concurrency
     counts only if it held in every launch that reached it or died before it (a candidate); otherwise in more
-    than half of them (an incumbent, whose one bad launch must not make the others look better).
+    than half of them (an incumbent, whose one bad launch must not make the others look better). A rung that
+    was measured badly speaks neither for nor against; one that no launch measured well leaves no score.
     """
     tables = [rung_logs(goal, launch.rungs, price_per_hour) for launch in launches]
+    badly = [{r.concurrency for r in launch.rungs if unknown(goal, r)} for launch in launches]
+    if badly and set.intersection(*badly):
+        return [], None
     seen: dict[int, list[float]] = {}
     for table in tables:
         for concurrency, log in table.items():
             seen.setdefault(concurrency, []).append(log)
-    least = len(launches) if strict else len(launches) // 2 + 1
-    levels = {c: sum(logs) / len(logs) for c, logs in seen.items() if len(logs) >= least}
+    known = {c: sum(c not in bad for bad in badly) for c in seen}
+    least = {c: n if strict else n // 2 + 1 for c, n in known.items()}
+    levels = {c: sum(logs) / len(logs) for c, logs in seen.items() if len(logs) >= least[c]}
     rung = best_rung(goal, levels)
     sign = 1 if goal.higher_is_better else -1
     series = [
