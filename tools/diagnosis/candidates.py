@@ -20,6 +20,8 @@ HEADLINE = 10
 """Taken off a message that a headline quotes: the exception's own line follows."""
 UNKNOWN_EXCEPTION = 40
 UNKNOWN_ERROR_LINE = 20
+ALIKE, MOST_OF_ONE, MOST_UNKNOWN = 3, 24, 200
+"""Candidates with the same message, of one signature, and without any: later ones repeat earlier ones."""
 HANDLED_TYPES = frozenset({"KeyError", "AttributeError", "Empty", "StopIteration", "FileNotFoundError"})
 """Types that programs raise and handle as a matter of course: inside a chain they name no cause."""
 _ARGUMENT = re.compile(r"(?:server_args\(?\)?|self|args)\.(?P<name>[a-z]+_[a-z_0-9]+)")
@@ -55,12 +57,14 @@ def find_candidates(evidence: Evidence) -> list[Candidate]:
 
 def _known(evidence: Evidence) -> Iterator[Candidate]:
     judged: dict[tuple[str, str], int] = {}
+    of_signature: dict[str, int] = {}
     for hit in evidence.hits:
         if hit.signature.kind != "cause":
             continue
         key = (hit.signature.id, normal(hit.line.body))
         judged[key] = judged.get(key, 0) + 1
-        if judged[key] <= 3:
+        of_signature[hit.signature.id] = of_signature.get(hit.signature.id, 0) + (judged[key] <= ALIKE)
+        if judged[key] <= ALIKE and of_signature[hit.signature.id] <= MOST_OF_ONE:
             yield _judge(hit, evidence)
 
 
@@ -113,17 +117,17 @@ def _continuation(line: Line, raised: Raised | None, evidence: Evidence) -> Sequ
 
 def _unknown(evidence: Evidence) -> Iterator[Candidate]:
     told = {hit.line.no for hit in evidence.hits if hit.signature.kind != "health"} | evidence.hidden
-    for no, raised in evidence.raised.items():
-        if no not in told:
-            line = raised.asserted or raised.line
-            yield _weighed(Candidate(line, None, UNKNOWN_EXCEPTION, raised=raised, said_at=no), evidence)
+    unknown = [(no, raised) for no, raised in evidence.raised.items() if no not in told]
+    for no, raised in unknown[:MOST_UNKNOWN]:
+        line = raised.asserted or raised.line
+        yield _weighed(Candidate(line, None, UNKNOWN_EXCEPTION, raised=raised, said_at=no), evidence)
     repeated: dict[str, int] = {}
     for line in evidence.log.lines:
         if line.no in told or line.no in evidence.raised or not _calls_itself_error(line):
             continue
         key = normal(line.body)
         repeated[key] = repeated.get(key, 0) + 1
-        if repeated[key] <= 2:
+        if repeated[key] <= 2 and len(repeated) <= MOST_UNKNOWN:
             yield _weighed(Candidate(line, None, UNKNOWN_ERROR_LINE, said_at=line.no), evidence)
 
 

@@ -1,5 +1,6 @@
 """What was read out of a log before judging: hits, exceptions, stages, flags in force, the engine."""
 
+import bisect
 import re
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -88,27 +89,34 @@ class Evidence:
 
     def marks(self, *marks: Mark) -> list[Line]:
         """Lines that carry one of the marks, in order."""
-        return self._marked(marks)
-
-    def _marked(self, marks: tuple[Mark, ...]) -> list[Line]:
-        return [hit.line for hit in self.hits if hit.signature.mark in marks]
+        table = self._marked
+        return (
+            table.get(marks[0], [])
+            if len(marks) == 1
+            else sorted((line for mark in marks for line in table.get(mark, ())), key=lambda line: line.no)
+        )
 
     @cached_property
-    def _stage_marks(self) -> list[tuple[int, Stage]]:
-        return [
-            (h.line.no, h.signature.stage)
-            for h in self.hits
-            if h.signature.kind == "health" and h.signature.stage
-        ]
+    def _marked(self) -> dict[Mark, list[Line]]:
+        table: dict[Mark, list[Line]] = {}
+        for hit in self.hits:
+            if hit.signature.mark is not None:
+                table.setdefault(hit.signature.mark, []).append(hit.line)
+        return table
+
+    @cached_property
+    def _stages(self) -> tuple[list[int], list[Stage]]:
+        passed = [(h.line.no, h.signature.stage) for h in self.hits if h.signature.kind == "health"]
+        known = [(no, stage) for no, stage in passed if stage]
+        return [no for no, _ in known], [stage for _, stage in known]
 
     def stage_at(self, no: int) -> Stage:
         """The server's stage when it printed line `no`: that of the last progress line at or above it."""
-        passed = [stage for at, stage in self._stage_marks if at <= no]
-        if passed:
-            return passed[-1]
-        return self.stage_hint or (
-            "serving" if self._stage_marks and self._stage_marks[0][1] == "serving" else "load"
-        )
+        numbers, stages = self._stages
+        at = bisect.bisect_right(numbers, no)
+        if at:
+            return stages[at - 1]
+        return self.stage_hint or ("serving" if stages and stages[0] == "serving" else "load")
 
     def raised_for(self, line: Line) -> Raised | None:
         """The exception that the line names, or whose message the line continues."""
@@ -143,10 +151,37 @@ class Evidence:
 
     def seen(self, pattern: str) -> Line | None:
         """The first line that matches, hidden lines excepted."""
-        rx = compiled(pattern)
-        return next(
-            (line for line in self.log.lines if line.no not in self.hidden and rx.search(line.text)), None
-        )
+        return self._span(pattern)[0]
+
+    def _span(self, pattern: str) -> tuple[Line | None, Line | None]:
+        """The first and the last line that match, found once for each pattern."""
+        if pattern not in self._spans:
+            rx = compiled(pattern)
+            matching = (line for line in self._shown if rx.search(line.text))
+            first = next(matching, None)
+            last = (
+                next((line for line in reversed(self._shown) if rx.search(line.text)), None)
+                if first
+                else None
+            )
+            self._spans[pattern] = (first, last)
+        return self._spans[pattern]
+
+    @cached_property
+    def _spans(self) -> dict[str, tuple[Line | None, Line | None]]:
+        return {}
+
+    @cached_property
+    def _shown(self) -> list[Line]:
+        return [line for line in self.log.lines if line.no not in self.hidden]
+
+    def _before(self, pattern: str | None, line: Line) -> bool:
+        first = self.seen(pattern) if pattern else None
+        return pattern is None or (first is not None and first.no < line.no)
+
+    def _after(self, pattern: str | None, line: Line) -> bool:
+        last = self._span(pattern)[1] if pattern else None
+        return pattern is None or (last is not None and last.no > line.no)
 
     def holds(self, when: When | None, line: Line, numbers: dict[str, str]) -> bool:
         """Whether a condition is met around a root line."""
@@ -157,8 +192,8 @@ class Evidence:
             and (not when.stage or self.stage_at(line.no) in when.stage)
             and _matches(when.line, [line.text])
             and _matches(when.trace, self.frames(line))
-            and _matches(when.before, [one.text for one in self.log.upwards(line.no)])
-            and _matches(when.after, [one.text for one in self.log.downwards(line.no)])
+            and self._before(when.before, line)
+            and self._after(when.after, line)
             and (when.seen is None or self.seen(when.seen) is not None)
             and (when.unseen is None or self.seen(when.unseen) is None)
             and (when.flag is None or self._flag(when.flag))

@@ -63,8 +63,8 @@ _PREFIXES = (
     ("a", rf"(?P<level>{_LEVEL}):(?:[\w.]+:)? *(?=\S|$)"),
     ("a|", rf"\|? ?(?P<level>{_LEVEL}) +(?:\| )?(?:\[?[\w./-]+:\d+\]? ?(?:-- |\] ?|- )?)?"),
 )
-"""What may stand before a message, each with the first characters that it can begin with: `a` for a letter, `0` for a
-digit, otherwise the character itself."""
+"""What may stand before a message, each with the characters that it can begin with: `a` for a letter, `0` for
+a digit, otherwise the character itself."""
 _BY_FIRST = {
     key: tuple(re.compile(pattern) for keys, pattern in _PREFIXES if key in keys)
     for key in ("a", "0", "[", "(", "<", "|")

@@ -10,7 +10,7 @@ import re2
 from moeagent.tools.diagnosis.catalogue import Catalogue, Signature, compiled
 from moeagent.tools.diagnosis.lines import Line
 
-_MAX_MEMORY = 64 << 20
+_MAX_MEMORY = 16 << 20
 """Bytes for the automaton of the pattern set."""
 _UNITS = {"": 1.0, "K": 2.0**10, "M": 2.0**20, "G": 2.0**30, "T": 2.0**40}
 _NUMBER = re.compile(r"(?P<value>[-+]?\d+(?:\.\d+)?)\s*(?P<unit>[KMGT]?)i?B?\b", re.IGNORECASE)

@@ -47,7 +47,7 @@ def open_log(path: Path) -> IO[bytes]:
     try:
         with path.open("rb") as probe:
             compressed = probe.seekable() and probe.read(2) == b"\x1f\x8b"
-        return gzip.open(path) if compressed else path.open("rb")
+        return io.BufferedReader(gzip.open(path)) if compressed else path.open("rb")
     except OSError as exc:
         raise InputError(f"cannot read {path}: {(exc.strerror or str(exc)).lower()}") from exc
 

@@ -25,7 +25,9 @@ WIDE, CAP = 5, 60
 NARROW_BEFORE, NARROW_AFTER = 2, 10
 LONGEST = 16 << 10
 """Bytes kept of one line."""
-MOST_LINES = 60_000
+MOST_LINES = 40_000
+AUTOMATON = 24 << 20
+"""Bytes for the states of the search; it forgets states beyond, which costs time and no memory."""
 STRUCTURAL = (
     r"Traceback \(most recent call last\)",
     r"(?:Error|Exception|OutOfResources)(?::|\(|$)",
@@ -157,7 +159,7 @@ def _step_back(chunk: bytes, no: int, start: int, before: int, floor_no: int, fl
 def _alternation(patterns: tuple[str, ...]) -> Any:
     options = re2.Options()
     options.log_errors = False
-    options.max_mem = 64 << 20
+    options.max_mem = AUTOMATON
     options.never_capture = True
     options.encoding = re2.Options.Encoding.LATIN1
     joined = "|".join(f"(?:{pattern})" for pattern in patterns) or r"[^\x00-\xff]"

@@ -1,11 +1,13 @@
 """What a log without a provable cause says: a healthy server, a hang, or a process that vanished."""
 
+import re
 from dataclasses import dataclass
 
 from moeagent.tools.diagnosis.evidence import Evidence
 from moeagent.tools.diagnosis.lines import Line
 from moeagent.tools.diagnosis.outputs import degenerate_answer
 
+_FAULT = re.compile(r"(?:HTTP/\d(?:\.\d)?\"|POST \S+ \S+) 5\d\d")
 STALL_S = 120.0
 """Seconds without progress, while stamps go on, that make a hang; loading prints several lines a minute."""
 
@@ -28,6 +30,11 @@ def judge_without_cause(evidence: Evidence, alive: bool | None, noise: list[int]
     ended = evidence.marks("ended")
     proof = health_line(evidence, noise)
     stall = _stalled(evidence)
+    failing = _failing_requests(evidence)
+    if failing and not ended:
+        return Verdict(
+            "runtime.engine_bug", failing[0], 0.35, "requests failed inside it and it did not say why"
+        )
     if proof is not None and not ended and stall is None and alive is not False:
         return Verdict("benign.none", proof, 0.9, "it became ready and what follows is noise")
     if ended:
@@ -39,6 +46,13 @@ def judge_without_cause(evidence: Evidence, alive: bool | None, noise: list[int]
         )
     root = last_progress(evidence)
     return Verdict("runtime.silent_exit", root, 0.4, "the log stops and gives no reason")
+
+
+def _failing_requests(evidence: Evidence) -> list[Line]:
+    """Requests that the ready server answered with a fault of its own (5xx)."""
+    ready = evidence.marks("ready")
+    since = ready[0].no if ready else 0
+    return [line for line in evidence.marks("failed_request") if line.no > since and _FAULT.search(line.body)]
 
 
 def health_line(evidence: Evidence, noise: list[int]) -> Line | None:

@@ -3,32 +3,22 @@
 import random
 from pathlib import Path
 
-STARTUP = """\
-[2026-02-20 10:00:00] server_args=ServerArgs(model_path='/models/glm', tp_size=8, ep_size=8, moe_a2a_backend='flashinfer', mem_fraction_static=0.92, max_running_requests=2048, watchdog_timeout=300, crash_dump_folder=None)
-[2026-02-20 10:00:20 TP0 EP0] Load weight begin. avail mem=94.10 GB
-[2026-02-20 10:04:20 TP0 EP0] Load weight end. type=GlmMoeDsaForCausalLM, dtype=torch.bfloat16, avail mem=33.21 GB, mem usage=60.89 GB.
-[2026-02-20 10:04:21 TP0 EP0] KV Cache is allocated. #tokens: 490880, KV size: 24.10 GB
-[2026-02-20 10:04:22 TP0 EP0] Memory pool end. avail mem=8.1 GB
-[2026-02-20 10:05:22] INFO:     Application startup complete.
-[2026-02-20 10:05:40] The server is fired up and ready to roll!
-"""
-CRASH = """\
-[2026-02-20 18:00:00 TP3 EP3] Scheduler hit an exception: Traceback (most recent call last):
-  File "/sgl-workspace/sglang/python/sglang/srt/managers/scheduler.py", line 3104, in run_scheduler_process
-    scheduler.event_loop_overlap()
-  File "/sgl-workspace/sglang/python/sglang/srt/models/deepseek_v2.py", line 402, in forward
-    hidden_states = self.mlp(hidden_states)
-torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.50 GiB. GPU 3 has a total capacity of 94.97 GiB of which 1.20 GiB is free. Including non-PyTorch memory, this process has 93.77 GiB memory in use. Of the allocated memory 85.88 GiB is allocated by PyTorch, and 1.02 GiB is reserved by PyTorch but unallocated.
-
-[2026-02-20 18:00:01] SIGQUIT received. signum=None, frame=None. It usually means one child failed.
-Killed
-"""
+_PARTS = Path(__file__).parents[2] / "fixtures" / "diagnosis" / "synthetic"
+STARTUP = (_PARTS / "startup.log").read_text()
+CRASH = (_PARTS / "crash.log").read_text()
 ROOT = "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 3.50 GiB."
 _NOISE = (
-    "[2026-02-20 11:{m:02d}:{s:02d} TP0 EP0] KV cache pool is full. Retract requests. #retracted_reqs: {n}, #new_token_ratio: 0.21 -> 0.81",
-    '[2026-02-20 11:{m:02d}:{s:02d}] INFO:     127.0.0.1:{p} - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request',
-    "/opt/venv/lib/python3.12/site-packages/torch/cuda/__init__.py:65: FutureWarning: The pynvml package is deprecated.",
-    "[2026-02-20 11:{m:02d}:{s:02d} TP0 EP0] Input length ({p} tokens) exceeds the maximum allowed length ({n} tokens).",
+    "{at} TP0 EP0] KV cache pool is full. Retract requests. #retracted_reqs: {n}, #new_token_ratio: 0.2",
+    '{at}] INFO:     127.0.0.1:{p} - "POST /v1/chat/completions HTTP/1.1" 400 Bad Request',
+    "/opt/torch/cuda/__init__.py:65: FutureWarning: The pynvml package is deprecated.",
+    "{at} TP0 EP0] Input length ({p} tokens) exceeds the maximum allowed length ({n} tokens).",
+)
+_SERVING = (
+    "{at} TP0 EP0] Decode batch, #running-req: {n}, #token: {p}, token usage: 0.{n:04d}, cuda graph: True, "
+    "gen throughput (token/s): {p}.07, #queue-req: {s}, ",
+    "{at} TP0 EP0] Prefill batch, #new-seq: {s}, #new-token: {p}, #cached-token: {n}, token usage: 0.{n}, "
+    "#running-req: {n}, #queue-req: {s}, ",
+    '{at}] INFO:     127.0.0.1:{p} - "POST /v1/chat/completions HTTP/1.1" 200 OK',
 )
 
 
@@ -37,24 +27,11 @@ def block(seed: int, lines: int = 4000) -> bytes:
     rng = random.Random(seed)
     rows = []
     for _ in range(lines):
-        m, s, n, p = rng.randrange(60), rng.randrange(60), rng.randrange(4000), rng.randrange(1024, 65000)
-        kind = rng.random()
-        if kind < 0.001:
-            rows.append(rng.choice(_NOISE).format(m=m, s=s, n=n, p=p))
-        elif kind < 0.5:
-            rows.append(
-                f"[2026-02-20 11:{m:02d}:{s:02d} TP0 EP0] Decode batch, #running-req: {n}, #token: {p}, token usage: 0.{n:04d}, "
-                f"cuda graph: True, gen throughput (token/s): {p / 7:.2f}, #queue-req: {s}, "
-            )
-        elif kind < 0.7:
-            rows.append(
-                f"[2026-02-20 11:{m:02d}:{s:02d} TP0 EP0] Prefill batch, #new-seq: {m}, #new-token: {p}, #cached-token: {n}, "
-                f"token usage: 0.{n:04d}, #running-req: {n}, #queue-req: {s}, "
-            )
-        else:
-            rows.append(
-                f'[2026-02-20 11:{m:02d}:{s:02d}] INFO:     127.0.0.1:{p} - "POST /v1/chat/completions HTTP/1.1" 200 OK'
-            )
+        minute, second = rng.randrange(60), rng.randrange(60)
+        noisy = rng.random() < 0.001
+        row = rng.choice(_NOISE) if noisy else rng.choices(_SERVING, (5, 2, 3))[0]
+        at = f"[2026-02-20 11:{minute:02d}:{second:02d}"
+        rows.append(row.format(at=at, s=second, n=rng.randrange(4000), p=rng.randrange(1024, 65000)))
     return ("\n".join(rows) + "\n").encode()
 
 

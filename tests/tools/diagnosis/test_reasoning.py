@@ -8,7 +8,7 @@ from moeagent.tools.diagnosis import diagnose
 READY = "[2026-02-20 10:00:00] The server is fired up and ready to roll!"
 LOADED = (
     "[2026-02-20 09:59:00 TP0] Load weight begin. avail mem=94.1 GB\n"
-    "[2026-02-20 09:59:30 TP0] Load weight end. type=X, dtype=torch.bfloat16, avail mem=30 GB, mem usage=60 GB.\n"
+    "[2026-02-20 09:59:30 TP0] Load weight end. type=X, avail mem=30 GB, mem usage=60 GB.\n"
 )
 OOM = (
     "torch.OutOfMemoryError: CUDA out of memory. Tried to allocate 2.00 GiB. GPU 0 has a total capacity of "
@@ -46,7 +46,7 @@ def test_the_inner_exception_of_a_chain_is_the_cause():
         ).rstrip("\n")
         + "\n\nDuring handling of the above exception, another exception occurred:\n\n"
         + "Traceback (most recent call last):\n"
-        + '  File "/sglang/srt/model_executor/cuda_graph_runner.py", line 339, in __init__\n    raise Exception(\n'
+        + '  File "/sglang/srt/cuda_graph_runner.py", line 339, in __init__\n    raise Exception(\n'
         + "Exception: Capture cuda graph failed: out of resource: shared memory, Required: 147456\n"
     )
     answer = diagnose(log)
@@ -68,8 +68,8 @@ def test_the_first_rank_wins_over_collectives_that_break_off_later():
         + scheduler(
             "RuntimeError: CUDA error: an illegal memory access was encountered", "models/x", rank="TP3"
         )
-        + "[rank0]:[E220 10:11:42.118 ProcessGroupNCCL.cpp:690] [Rank 0] Watchdog caught collective operation timeout: "
-        "WorkNCCL(SeqNum=812, OpType=ALLREDUCE, Timeout(ms)=600000) ran for 600014 milliseconds before timing out.\n"
+        + "[rank0]:[E220 10:11:42.1 ProcessGroupNCCL.cpp:690] Watchdog caught collective operation timeout: "
+        "WorkNCCL(SeqNum=812, OpType=ALLREDUCE) ran for 9 ms.\n"
     )
     answer = diagnose(log)
     assert answer.failure_class == "kernel.illegal_access"
@@ -91,7 +91,7 @@ def test_illegal_access_inside_a_draft_worker_is_speculation():
 def test_an_exception_that_the_server_outlived_is_set_aside():
     log = (
         "[2026-02-20 09:58:00 TP0] Init torch distributed begin.\n"
-        'Traceback (most recent call last):\n  File "/x/y.py", line 1, in f\n    g()\nOSError: optional thing missing\n'
+        'Traceback (most recent call last):\n  File "/x/y.py", line 1, in f\n    g()\nOSError: optional\n'
         + LOADED
         + READY
         + "\n"
@@ -110,7 +110,7 @@ def test_a_bare_assert_shows_its_source_line():
 def test_a_draft_model_that_finds_no_room_needs_neither_direction_of_the_fraction():
     log = (
         LOADED
-        + "[2026-02-20 09:59:31 TP0] KV Cache is allocated. #tokens: 161632, K size: 9.87 GB, V size: 9.87 GB\n"
+        + "[2026-02-20 09:59:31 TP0] KV Cache is allocated. #tokens: 161632, KV size: 19.7 GB\n"
         + "[2026-02-20 09:59:40 TP0] Load weight begin. avail mem=6.71 GB\n"
         + scheduler(
             "RuntimeError: Not enough memory. Please try to increase --mem-fraction-static.",
@@ -173,3 +173,17 @@ def test_text_from_the_log_cannot_become_a_command():
 def test_what_is_no_log_is_refused(text):
     with pytest.raises(InputError):
         diagnose(text)
+
+
+def test_a_server_that_answers_with_faults_is_not_healthy():
+    answer = diagnose(
+        LOADED + READY + "\n" + '[2026-02-20 10:00:05] INFO:     1.1.1.1:1 - "POST /v1/x HTTP/1.1" 500\n'
+    )
+    assert not answer.healthy
+    assert answer.failure_class == "runtime.engine_bug"
+
+
+def test_a_flood_of_one_message_is_judged_in_time_that_grows_with_the_log_only():
+    flood = "".join(f"[2026-02-20 10:00:01 TP{i % 8}] {OOM} {'x' * (i % 97)}\n" for i in range(4000))
+    answer = diagnose(READY + "\n" + flood)
+    assert (answer.failure_class, answer.line_no) == ("oom.cuda.serve", 2)
