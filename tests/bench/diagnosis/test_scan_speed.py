@@ -36,9 +36,10 @@ began = time.process_time()
 log = read_log(Path(sys.argv[1]), catalogue)
 scanned = time.process_time()
 answer = diagnose_log(log, catalogue=catalogue)
+status = Path("/proc/self/status").read_text()
 print(json.dumps({"scan_s": scanned - began, "judge_s": time.process_time() - scanned,
                   "line_no": answer.line_no, "class": answer.failure_class,
-                  "peak_mb": int(re.search(r"VmHWM:\\s+(\\d+)", Path("/proc/self/status").read_text())[1]) / 1024}))
+                  "peak_mb": int(re.search(r"VmHWM:\\s+(\\d+)", status)[1]) / 1024}))
 """
 
 
