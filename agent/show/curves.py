@@ -5,10 +5,24 @@ from dataclasses import dataclass
 from statistics import fmean
 from typing import Literal
 
-from moeagent.memory.records import Rung, ServerConfig
+from moeagent.memory.records import Launch, Rung, ServerConfig
 from moeagent.memory.run_view import RunView
 
 Role = Literal["baseline", "best", "candidate"]
+
+
+@dataclass(frozen=True)
+class Launched:
+    """One configuration with all its launches."""
+
+    label: str
+    """Its hypothesis, with the first launch where a hypothesis led to several configurations."""
+    launches: tuple[Launch, ...]
+
+    @property
+    def config(self) -> ServerConfig:
+        """The configuration."""
+        return self.launches[0].config
 
 
 @dataclass(frozen=True)
@@ -21,7 +35,7 @@ class Point:
     high: float
     launches: int
     latency_s: float | None
-    """Median end-to-end latency of a request; None where it was not measured."""
+    """Median end-to-end latency of a request; None where it was not measured or was distorted."""
 
 
 @dataclass(frozen=True)
@@ -31,29 +45,29 @@ class Curve:
     label: str
     hypothesis: str | None
     role: Role
-    config: ServerConfig
     points: tuple[Point, ...]
+
+
+def launched(view: RunView) -> tuple[Launched, ...]:
+    """Each launched configuration once, in the order of first launches."""
+    groups: dict[str, list[Launch]] = {}
+    for launch in view.ledger.launches:
+        groups.setdefault(launch.config.id, []).append(launch)
+    owners = [launches[0].hypothesis for launches in groups.values()]
+    found = []
+    for launches in groups.values():
+        owner = launches[0].hypothesis
+        name = owner or "baseline"
+        label = name if owners.count(owner) == 1 else f"{name} from {launches[0].id}"
+        found.append(Launched(label, tuple(launches)))
+    return tuple(found)
 
 
 def curves(view: RunView) -> tuple[Curve, ...]:
     """Every configuration that was launched, in the order of first launches; some have no usable point."""
-    return tuple(_curve(view, config, label) for label, config in labelled_configs(view))
-
-
-def labelled_configs(view: RunView) -> list[tuple[str, ServerConfig]]:
-    """Each launched configuration once, named after its hypothesis, and its launch where that has several."""
-    first = {launch.config.id: launch for launch in reversed(view.ledger.launches)}
-    ordered = [launch for launch in view.ledger.launches if first[launch.config.id] is launch]
-    owners = [launch.hypothesis for launch in ordered]
-    return [
-        (
-            launch.hypothesis or "baseline"
-            if owners.count(launch.hypothesis) == 1
-            else f"{launch.hypothesis or 'baseline'} from {launch.id}",
-            launch.config,
-        )
-        for launch in ordered
-    ]
+    best = view.best.id if view.best else ""
+    baseline = view.ledger.baseline.id if view.ledger.baseline else ""
+    return tuple(_curve(each, baseline, best) for each in launched(view))
 
 
 def front(found: Sequence[Curve]) -> tuple[tuple[Curve, Point], ...]:
@@ -67,28 +81,21 @@ def front(found: Sequence[Curve]) -> tuple[tuple[Curve, Point], ...]:
     return tuple(kept)
 
 
-def _curve(view: RunView, config: ServerConfig, label: str) -> Curve:
-    launches = view.ledger.launches_of(config)
-    concurrencies = sorted({r.concurrency for launch in launches for r in launch.rungs})
-    at = [(c, view.ledger.rungs_at(config, c)) for c in concurrencies]
-    return Curve(
-        label=label,
-        hypothesis=launches[0].hypothesis,
-        role=_role(view, config),
-        config=config,
-        points=tuple(_point(c, rungs) for c, rungs in at if rungs),
-    )
-
-
-def _role(view: RunView, config: ServerConfig) -> Role:
-    if view.ledger.baseline and config.id == view.ledger.baseline.id:
-        return "baseline"
-    return "best" if view.best and config.id == view.best.id else "candidate"
+def _curve(each: Launched, baseline: str, best: str) -> Curve:
+    rungs: dict[int, list[Rung]] = {}
+    for launch in each.launches:
+        for rung in launch.rungs:
+            if rung.usable:
+                rungs.setdefault(rung.concurrency, []).append(rung)
+    identity = each.config.id
+    role: Role = "baseline" if identity == baseline else "best" if identity == best else "candidate"
+    points = tuple(_point(concurrency, rungs[concurrency]) for concurrency in sorted(rungs))
+    return Curve(each.label, each.launches[0].hypothesis, role, points)
 
 
 def _point(concurrency: int, rungs: Sequence[Rung]) -> Point:
     rates = [rung.output_tok_s for rung in rungs if rung.output_tok_s is not None]
-    waits = [rung.e2e_ms.p50 / 1000 for rung in rungs if rung.e2e_ms]
+    waits = [rung.e2e_ms.p50 / 1000 for rung in rungs if rung.e2e_ms and not rung.invalid]
     return Point(
         concurrency=concurrency,
         tok_s=fmean(rates),

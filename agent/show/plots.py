@@ -26,6 +26,9 @@ FEW = 6
 """Candidates that still get a colour each; more of them are drawn alike."""
 MANY_NODES = 24
 """Hypotheses of a tree that are all labelled."""
+MAX_TREE_IN = 6.0
+REFUSED_STEP = 0.5
+"""How far below the next step a change lies that was not accepted."""
 
 COLOURS = {
     "--ink": "#010101",
@@ -87,9 +90,10 @@ def throughput(curves: Sequence[Curve]) -> str:
     with drawing("throughput") as (figure, axes):
         for curve, look in _looks(curves):
             xs = [p.concurrency for p in curve.points]
-            ys = [p.tok_s for p in curve.points]
-            spread = [[p.tok_s - p.low for p in curve.points], [p.high - p.tok_s for p in curve.points]]
-            axes.errorbar(xs, ys, yerr=spread, capsize=2, elinewidth=0.8, **look)
+            axes.plot(xs, [p.tok_s for p in curve.points], **look)
+            axes.vlines(
+                xs, [p.low for p in curve.points], [p.high for p in curve.points], color=look["color"], lw=2.5
+            )
         _concurrency_axis(axes, sorted({p.concurrency for c in curves for p in c.points}))
         axes.set_ylabel("output tok/s")
         _plain_numbers(axes)
@@ -113,9 +117,10 @@ def throughput_against_latency(curves: Sequence[Curve]) -> str:
 
 def tree(nodes: Sequence[Node]) -> str:
     """Hypotheses in the order of the run; each accepted change lifts those that build on it by one step."""
-    with drawing("tree", 1.6 + 0.35 * max(n.depth for n in nodes)) as (figure, axes):
-        places: dict[str | None, tuple[int, int]] = {None: (0, 0)}
-        places |= {n.hypothesis.id: (n.order, n.depth) for n in nodes}
+    top = max(n.depth for n in nodes)
+    with drawing("tree", min(1.6 + 0.4 * top, MAX_TREE_IN)) as (figure, axes):
+        places: dict[str | None, tuple[float, float]] = {None: (0, 0)}
+        places |= {n.hypothesis.id: (n.order, n.depth - (0 if _accepted(n) else REFUSED_STEP)) for n in nodes}
         axes.plot(0, 0, "o", color=COLOURS["--base"], ms=8)
         axes.annotate("baseline", (0, 0), (0, -11), textcoords="offset points", ha="center", va="top")
         for node in nodes:
@@ -123,7 +128,7 @@ def tree(nodes: Sequence[Node]) -> str:
         axes.set_xlabel("hypothesis, in the order of the run")
         axes.set_ylabel("accepted changes")
         axes.set_xlim(-0.8, len(nodes) + 0.8)
-        axes.set_ylim(-0.6, max(n.depth for n in nodes) + 0.6)
+        axes.set_ylim(-0.7, top + 0.5)
         axes.xaxis.set_major_locator(MaxNLocator(integer=True))
         axes.yaxis.set_major_locator(MaxNLocator(integer=True))
         axes.grid(visible=False)
@@ -198,10 +203,14 @@ def _plain_numbers(axes: Axes) -> None:
     axes.yaxis.set_major_formatter(FuncFormatter(lambda value, _: f"{value:,.0f}"))
 
 
-def _draw_node(axes: Axes, node: Node, places: dict[str | None, tuple[int, int]], *, label: bool) -> None:
+def _accepted(node: Node) -> bool:
+    return node.verdict is not None and node.verdict.kind is VerdictKind.IMPROVED
+
+
+def _draw_node(axes: Axes, node: Node, places: dict[str | None, tuple[float, float]], *, label: bool) -> None:
     here, below = places[node.hypothesis.id], places[node.parent]
     colour, marker = VERDICT_LOOKS[node.verdict.kind] if node.verdict else ("--ink", "|")
-    improved = node.verdict is not None and node.verdict.kind is VerdictKind.IMPROVED
+    improved = _accepted(node)
     axes.plot(
         *zip(below, here, strict=True), color=COLOURS["--best" if improved else "--line"], lw=1, zorder=1
     )

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from moeagent.agent.show.curves import labelled_configs
+from moeagent.agent.show.curves import Launched, launched
 from moeagent.memory.records import Launch, Rung
 from moeagent.memory.run_view import RunView
 
@@ -35,20 +35,17 @@ def boundary(view: RunView) -> Boundary:
     """The whole picture, in the order of first launches."""
     tried = {rung.concurrency for launch in view.ledger.launches for rung in launch.rungs}
     concurrencies = tuple(sorted({*tried, *view.ladder}))
-    configs = labelled_configs(view)
-    return Boundary(
-        concurrencies,
-        tuple(_row(label, view.ledger.launches_of(config), concurrencies) for label, config in configs),
-    )
+    return Boundary(concurrencies, tuple(_row(each, concurrencies) for each in launched(view)))
 
 
-def _row(label: str, launches: Sequence[Launch], concurrencies: Sequence[int]) -> Row:
+def _row(each: Launched, concurrencies: Sequence[int]) -> Row:
+    launches = each.launches
     states = tuple(_state(launches, c) for c in concurrencies)
     serving = [c for c, state in zip(concurrencies, states, strict=True) if state == "serves"]
     failing = [c for c, state in zip(concurrencies, states, strict=True) if state == "failed"]
     kinds = [launch.outcome.value for launch in launches]
     return Row(
-        label=label,
+        label=each.label,
         states=states,
         last_good=max(serving, default=None),
         first_failed=min(failing, default=None),

@@ -6,7 +6,9 @@ from moeagent.agent.show.constraints import constraints_sentence
 from moeagent.agent.show.curves import Curve, Point
 from moeagent.agent.show.html.measured import constraint_table
 from moeagent.agent.show.html.table import Table
+from moeagent.agent.show.html.words import sentence
 from moeagent.agent.show.text import config_text, effect_text, percent, rate
+from moeagent.memory.records import Effect
 from moeagent.memory.run_view import RunView
 
 
@@ -31,7 +33,7 @@ def answer(view: RunView, curves: tuple[Curve, ...]) -> Answer | None:
     """The answer of the run; None when nothing was measured."""
     if view.best is None:
         return None
-    gain = view.gain
+    gain = supported_gain(view)
     return Answer(
         headline=_headline(view),
         gain=effect_text(gain) if gain else "",
@@ -45,15 +47,21 @@ def answer(view: RunView, curves: tuple[Curve, ...]) -> Answer | None:
     )
 
 
+def supported_gain(view: RunView) -> Effect | None:
+    """The run's gain, unless fresh launches refuted it."""
+    conclusion = view.ledger.conclusion
+    return None if conclusion and conclusion.confirmation == "refuted" else view.gain
+
+
 def _headline(view: RunView) -> str:
-    verdict, gain = view.best_verdict, view.gain
+    verdict, gain = view.best_verdict, supported_gain(view)
     if verdict is None:
         return "No change was shown to be better than the baseline."
     if gain is None:
         return f"{verdict.hypothesis} is the best configuration; no number for its gain is supported."
     return (
         f"{verdict.hypothesis} is better by {percent(gain.effect)} "
-        f"(95 % interval {percent(gain.low)} to {percent(gain.high)})."
+        f"(interval {percent(gain.low)} to {percent(gain.high)})."
     )
 
 
@@ -62,7 +70,8 @@ def _why(view: RunView) -> str:
         refused = len(view.ledger.hypotheses)
         return f"{refused} hypotheses were tried; each is listed below with what was learnt from it."
     reason = view.best_verdict.reason
-    return f"That is {view.gain_source}. {reason}." if view.gain else reason
+    told = f"That is {sentence(view.gain_source)} " if supported_gain(view) else ""
+    return f"{told}{sentence(reason[:1].upper() + reason[1:])}"
 
 
 def _top(curves: tuple[Curve, ...], role: str) -> str:

@@ -1,5 +1,6 @@
 """The appendix: machine, engine, versions, configurations."""
 
+from moeagent.agent.show.curves import launched
 from moeagent.agent.show.html.table import Table, table
 from moeagent.agent.show.text import config_text
 from moeagent.memory.records import Launch
@@ -33,15 +34,18 @@ def environment_table(view: RunView) -> Table | None:
 
 def configurations_table(view: RunView) -> Table:
     """Each launched configuration once: as requested, and where the engine says otherwise."""
-    seen: dict[str, list[Launch]] = {}
-    for launch in view.ledger.launches:
-        seen.setdefault(launch.config.id, []).append(launch)
     rows = [
-        [", ".join(x.id for x in group), config_text(last.config), differing(last), last.command]
-        for group in seen.values()
-        for last in group[-1:]
+        [
+            each.label,
+            ", ".join(launch.id for launch in each.launches),
+            config_text(each.config),
+            differing(each.launches[-1]),
+            each.launches[-1].command,
+        ]
+        for each in launched(view)
     ]
-    return table("Configurations", ("launches", "requested", "in force where it differs", "command"), rows)
+    head = ("configuration", "launches", "requested", "in force where it differs", "command")
+    return table("Configurations", head, rows)
 
 
 def differing(launch: Launch) -> str:

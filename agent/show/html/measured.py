@@ -31,7 +31,7 @@ def throughput_table(curves: Sequence[Curve]) -> Table:
         at = {p.concurrency: _with_range(p) for p in curve.points}
         rows.append([name_cell(curve), *(at.get(c, "-") for c in concurrencies)])
     head = ("configuration", *(f"#at {c}" for c in concurrencies))
-    return table("Output tok/s: mean over launches, lowest to highest launch in brackets", head, rows)
+    return table("Output tok/s: mean over launches; below it, lowest to highest launch", head, rows)
 
 
 def front_table(curves: Sequence[Curve]) -> Table:
@@ -118,4 +118,4 @@ def _ms(distribution: Distribution | None, percentile: str) -> str:
 
 def _with_range(point: Point) -> str:
     mean = rate(point.tok_s)
-    return mean if point.low == point.high else f"{mean} [{rate(point.low)} to {rate(point.high)}]"
+    return mean if point.launches == 1 else f"{mean}\n{rate(point.low)} to {rate(point.high)}"

@@ -18,6 +18,7 @@ from moeagent.agent.show.html.measured import (
 )
 from moeagent.agent.show.html.tried import failures, glance, score_table, scores, tried, verdict_cell
 from moeagent.agent.show.html.visible import visible
+from moeagent.agent.show.html.words import sentence
 from moeagent.agent.show.left import binding, resume_command, tiers
 from moeagent.agent.show.lineage import Node, children, lineage
 from moeagent.agent.show.spent import spent
@@ -95,7 +96,12 @@ def _environment() -> Environment:
         lstrip_blocks=True,
         finalize=_shown,
     )
-    environment.filters |= {"seconds": seconds, "change": change_text, "badge": verdict_cell}
+    environment.filters |= {
+        "seconds": seconds,
+        "change": change_text,
+        "badge": verdict_cell,
+        "sentence": sentence,
+    }
     environment.globals["children"] = children
     return environment
 

@@ -80,7 +80,7 @@ def glance(found: Sequence[Tried]) -> Table:
         ]
         for t in found
     ]
-    return table("Every hypothesis and its verdict", ("", "verdict", "hypothesis", "measured", "why"), rows)
+    return table("Every hypothesis and its verdict", ("", "verdict", "hypothesis", "#measured", "why"), rows)
 
 
 def scores(view: RunView) -> list[tuple[str, PredictionScore]]:
