@@ -11,7 +11,8 @@ from moeagent.agent.cli.options import AsJson
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from moeagent.tools.survey import Finding, Survey
+    from moeagent.tools.survey.findings import Finding
+    from moeagent.tools.survey.survey import Survey
 
 HostName = Annotated[
     str | None, typer.Option(help="local, sim, user@host or a name of ~/.ssh/config; else as moeagent.toml.")
@@ -39,7 +40,7 @@ def command(
     import json
     import shlex
 
-    from moeagent.tools.survey import as_error
+    from moeagent.tools.survey.findings import as_error
 
     words = shlex.split(engine_command) if engine_command else None
     engines = [engine] if engine else _engines_on(host)
@@ -65,7 +66,7 @@ def _survey(
     from moeagent.agent.place import open_place
     from moeagent.agent.settings import SETTINGS_FILE, load_settings
     from moeagent.tools.engines.registry import engine_by_name
-    from moeagent.tools.survey import parse_survey, run_survey
+    from moeagent.tools.survey.survey import parse_survey, run_survey
 
     engine = engine_by_name(engine_name)
     file = config or (Path(SETTINGS_FILE) if Path(SETTINGS_FILE).is_file() else None)

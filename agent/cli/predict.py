@@ -11,7 +11,7 @@ from moeagent.memory.errors import InputError
 
 if TYPE_CHECKING:
     from moeagent.memory.records import ServerConfig
-    from moeagent.tools.predict import Machine, ModelShape, Unknown
+    from moeagent.tools.predict.records import Machine, ModelShape, Unknown
 
 Gpu = Annotated[
     str | None, typer.Option(help='Such as "8x RTX PRO 6000", or "4x Foo 96GB" for memory alone.')
@@ -80,7 +80,7 @@ def _subject(
     gpu: str | None, model_config: Path | None, host: str | None, model: str | None, engine: str
 ) -> tuple["Machine | Unknown", "ModelShape | Unknown"]:
     """The machine and the model, from words and a file, from a surveyed host, or one of each."""
-    from moeagent.tools.predict import machine_from_name
+    from moeagent.tools.predict.machine import machine_from_name
 
     machine = machine_from_name(gpu) if gpu else None
     shape = _read_model(model_config) if model_config else None
@@ -97,8 +97,9 @@ def _survey(host: str, model: str | None, engine: str) -> tuple["Machine | Unkno
     from moeagent.memory.records import ModelFacts
     from moeagent.tools.engines.registry import default_install, engine_by_name
     from moeagent.tools.hosts.factory import open_host
-    from moeagent.tools.predict import machine_from_facts, model_from_facts
-    from moeagent.tools.survey import parse_survey, run_survey
+    from moeagent.tools.predict.machine import machine_from_facts
+    from moeagent.tools.predict.model_config import model_from_facts
+    from moeagent.tools.survey.survey import parse_survey, run_survey
 
     wanted = engine_by_name(engine)
     install = default_install(wanted.name, local=host == "local")
@@ -114,7 +115,7 @@ def _survey(host: str, model: str | None, engine: str) -> tuple["Machine | Unkno
 
 
 def _read_model(path: Path) -> "ModelShape | Unknown":
-    from moeagent.tools.predict import model_from_config
+    from moeagent.tools.predict.model_config import model_from_config
 
     folder = _folder(path)
     config = _read_json(path if path.is_file() else folder / "config.json")

@@ -13,7 +13,7 @@ from bench.predict.rows import FIXTURES, Case, SkippedRow, case_of, parent_of, r
 from rich.console import Console
 from rich.table import Table
 
-from moeagent.tools.predict import predict
+from moeagent.tools.predict.predictor import predict
 from moeagent.tools.predict.tables import constants, priors
 
 _WORTH = 0.05

@@ -10,7 +10,9 @@ from pathlib import Path
 
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import ServerConfig, Workload
-from moeagent.tools.predict import Machine, ModelShape, Unknown, machine_from_name, model_from_config
+from moeagent.tools.predict.machine import machine_from_name
+from moeagent.tools.predict.model_config import model_from_config
+from moeagent.tools.predict.records import Machine, ModelShape, Unknown
 
 FIXTURES = Path(__file__).parents[2] / "fixtures" / "predict"
 _DECODE_OUTPUT = 512

@@ -3,16 +3,12 @@
 import pytest
 
 from moeagent.memory.records import FlagValue, HostFacts, ModelFacts, ServerConfig, Workload
-from moeagent.tools.predict import (
-    Calibration,
-    Machine,
-    ModelShape,
-    Prediction,
-    effects,
-    machine_from_facts,
-    model_from_facts,
-    predict,
-)
+from moeagent.tools.predict.calibration import Calibration
+from moeagent.tools.predict.effects import effects
+from moeagent.tools.predict.machine import machine_from_facts
+from moeagent.tools.predict.model_config import model_from_facts
+from moeagent.tools.predict.predictor import predict
+from moeagent.tools.predict.records import Machine, ModelShape, Prediction
 
 LOAD = Workload(input_len=42, output_len=48, ladder=(1, 8, 32))
 

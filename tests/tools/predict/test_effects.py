@@ -4,7 +4,10 @@ import pytest
 from fixtures.predict.shapes import LADDER, campaign, model, sm120, vllm
 
 from moeagent.memory.records import PredictedEffect, ServerConfig
-from moeagent.tools.predict import Calibration, Unknown, effects, machine_from_name
+from moeagent.tools.predict.calibration import Calibration
+from moeagent.tools.predict.effects import effects
+from moeagent.tools.predict.machine import machine_from_name
+from moeagent.tools.predict.records import Unknown
 
 GLM = model("GLM-5.1-NVFP4")
 BASE = campaign()

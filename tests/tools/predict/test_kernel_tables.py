@@ -7,9 +7,11 @@ from pathlib import Path
 import pytest
 from fixtures.predict.shapes import LADDER, MODELS, model, sglang, sm120, vllm
 
-from moeagent.tools.predict import Unknown, machine_from_name, predict
 from moeagent.tools.predict.comparison import compare
 from moeagent.tools.predict.kernel_tables import table_times
+from moeagent.tools.predict.machine import machine_from_name
+from moeagent.tools.predict.predictor import predict
+from moeagent.tools.predict.records import Unknown
 
 QWEN = "Qwen3-235B-A22B"
 

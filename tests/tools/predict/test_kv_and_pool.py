@@ -3,8 +3,8 @@
 import pytest
 from fixtures.predict.shapes import campaign, model, settings, sglang, sm120, vllm
 
-from moeagent.tools.predict import machine_from_name
 from moeagent.tools.predict.kv import GIB, kv_bytes_per_token, pool_tokens
+from moeagent.tools.predict.machine import machine_from_name
 from moeagent.tools.predict.memory import memory_table
 
 VLLM_MTP = vllm(tensor_parallel_size=8, kv_cache_dtype="fp8", spec_method="mtp")

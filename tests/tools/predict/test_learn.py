@@ -13,8 +13,11 @@ from moeagent.memory.records import (
     ServerConfig,
     Workload,
 )
-from moeagent.tools.predict import Calibration, Unknown, calibrate, machine_from_name, predict
-from moeagent.tools.predict.calibration import factor_at
+from moeagent.tools.predict.calibration import Calibration, factor_at
+from moeagent.tools.predict.learn import calibrate
+from moeagent.tools.predict.machine import machine_from_name
+from moeagent.tools.predict.predictor import predict
+from moeagent.tools.predict.records import Unknown
 
 GLM = model("GLM-5.1-NVFP4")
 MEMORY = {"weights_gib": 60.89, "kv_tokens": 490_880.0}

@@ -4,7 +4,8 @@ import pytest
 
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import Gpu, HostFacts
-from moeagent.tools.predict import Machine, Unknown, machine_from_facts, machine_from_name
+from moeagent.tools.predict.machine import machine_from_facts, machine_from_name
+from moeagent.tools.predict.records import Machine, Unknown
 
 PCIE = "        GPU0    GPU1\nGPU0     X      NODE\nGPU1    NODE     X\n"
 NVLINK = "        GPU0    GPU1\nGPU0     X      NV18\nGPU1    NV18     X\n"

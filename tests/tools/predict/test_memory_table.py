@@ -4,10 +4,11 @@ import pytest
 from fixtures.predict.shapes import campaign, model, settings, sglang, sm120, vllm
 
 from moeagent.memory.records import ServerConfig
-from moeagent.tools.predict import MemoryTable, machine_from_name
 from moeagent.tools.predict.buffers import deepep_gib, flashinfer_gib
 from moeagent.tools.predict.engine_rules import defaults
+from moeagent.tools.predict.machine import machine_from_name
 from moeagent.tools.predict.memory import memory_table
+from moeagent.tools.predict.records import MemoryTable
 
 GB_PER_GIB = 2**30 / 1e9
 

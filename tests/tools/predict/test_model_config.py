@@ -6,8 +6,9 @@ import pytest
 from fixtures.predict.shapes import MODELS, model
 
 from moeagent.memory.records import ModelFacts
-from moeagent.tools.predict import ModelShape, Unknown, model_from_config, model_from_facts
+from moeagent.tools.predict.model_config import model_from_config, model_from_facts
 from moeagent.tools.predict.parameters import active, count
+from moeagent.tools.predict.records import ModelShape, Unknown
 
 # Billions of parameters, total and active, of the fact sheet (section B).
 SIZES = {

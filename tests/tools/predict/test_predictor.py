@@ -9,7 +9,9 @@ from hypothesis import strategies as st
 
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import HostFacts, ServerConfig, Workload
-from moeagent.tools.predict import Unknown, machine_from_facts, machine_from_name, predict
+from moeagent.tools.predict.machine import machine_from_facts, machine_from_name
+from moeagent.tools.predict.predictor import predict
+from moeagent.tools.predict.records import Unknown
 
 GLM = model("GLM-5.1-NVFP4")
 

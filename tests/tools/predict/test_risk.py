@@ -4,7 +4,10 @@ import pytest
 from fixtures.predict.shapes import LADDER, campaign, model, sglang, sm120, vllm
 
 from moeagent.memory.records import ServerConfig
-from moeagent.tools.predict import Machine, ModelShape, Unknown, machine_from_name, predict, risk, risk_of
+from moeagent.tools.predict.machine import machine_from_name
+from moeagent.tools.predict.predictor import predict
+from moeagent.tools.predict.records import Machine, ModelShape, Unknown
+from moeagent.tools.predict.risk import risk, risk_of
 
 GLM = model("GLM-5.1-NVFP4")
 

@@ -13,7 +13,9 @@ from moeagent.tools.engines.registry import embedded_llamacpp, engine_by_name
 from moeagent.tools.engines.tiny_moe import write_tiny_moe
 from moeagent.tools.hosts.local import LocalHost
 from moeagent.tools.hosts.protocol import CommandResult
-from moeagent.tools.survey import Survey, as_error, parse_survey, run_survey, survey_commands
+from moeagent.tools.survey.commands import survey_commands
+from moeagent.tools.survey.findings import as_error
+from moeagent.tools.survey.survey import Survey, parse_survey, run_survey
 
 FIXTURES = Path(__file__).parents[2] / "fixtures"
 SGLANG_DUMP = (FIXTURES / "engines" / "sglang-0.5.9-parser.txt").read_text()
