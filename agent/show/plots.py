@@ -232,7 +232,7 @@ def _svg(figure: Figure, name: str, title: str) -> str:
     text = re.sub(r"url\(#([^)]*)\)", rf"url(#{name}-\1)", text)
     for variable, placeholder in COLOURS.items():
         text = text.replace(placeholder, f"var({variable})")
-    text = re.sub(r"\n\s*", "\n", text)
+    text = re.sub(r"\n\s*", "\n", text.replace(' target="_blank"', ""))
     size = re.search(r'viewBox="[^"]*"', text)
     assert size is not None
     head = f'<svg xmlns="http://www.w3.org/2000/svg" xmlns:xlink="http://www.w3.org/1999/xlink" {size[0]}'

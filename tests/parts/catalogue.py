@@ -4,6 +4,7 @@ import shutil
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
+from pathlib import Path
 
 
 @dataclass(frozen=True)
@@ -28,6 +29,10 @@ PARTS = {
     "cc": Part(program("cc"), "apt-get install gcc"),
     "llamacpp": Part(module("xllamacpp", "gguf"), "pip install 'moeagent[local]'"),
     "kernels": Part(module("aiconfigurator_core"), "pip install 'moeagent[kernels]'"),
-    "chromium": Part(program("chromium"), "apt-get install chromium chromium-driver"),
+    "chromium": Part(program("chromium", "chromedriver"), "apt-get install chromium chromium-driver"),
+    "axe": Part(
+        lambda: (Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js").is_file(),
+        "npm install --no-save --no-package-lock axe-core@4",
+    ),
     "openssl": Part(program("openssl"), "apt-get install openssl"),
 }
