@@ -18,6 +18,7 @@ COMMANDS = {
     "diagnose": "Name the cause of a failure from a server's log.",
     "bench": "Load a server at rising concurrency and measure it.",
     "predict": "Memory and speed of a configuration, before any launch.",
+    "prompt": "What the language model saw at a step of a run.",
     "worlds": "Compare policies on simulated worlds, launch for launch.",
     "doctor": "What works on a host, what is missing, what to do.",
     "findings": "What all runs learnt: full-text search.",
