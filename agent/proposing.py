@@ -51,7 +51,7 @@ def log_search(loop: Loop, query: str) -> str:
     """Lines of this run's server logs that contain the query, the newest launch first."""
     found: list[str] = []
     for launch in reversed(loop.ledger.launches):
-        lines = loop.world.text(launch.log).splitlines()
+        lines = loop.world.text(launch.log).split("\n")
         hits = [(n, line) for n, line in enumerate(lines, 1) if query.lower() in line.lower()]
         found += [f"{launch.id} line {n}: {line[:200]}" for n, line in hits[:MOST_LINES]]
     return "\n".join(found[:MOST_LINES]) or "no line of any log contains that"
