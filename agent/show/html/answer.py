@@ -6,7 +6,7 @@ from moeagent.agent.show.constraints import constraints_sentence
 from moeagent.agent.show.curves import Curve, Point
 from moeagent.agent.show.html.measured import constraint_table
 from moeagent.agent.show.html.table import Table
-from moeagent.agent.show.html.words import sentence
+from moeagent.agent.show.html.words import count, sentence
 from moeagent.agent.show.text import config_text, effect_text, percent, rate
 from moeagent.memory.records import Effect
 from moeagent.memory.run_view import RunView
@@ -67,8 +67,8 @@ def _headline(view: RunView) -> str:
 
 def _why(view: RunView) -> str:
     if view.best_verdict is None:
-        refused = len(view.ledger.hypotheses)
-        return f"{refused} hypotheses were tried; each is listed below with what was learnt from it."
+        tried = count(len(view.ledger.hypotheses), "hypothesis was", "hypotheses were")
+        return f"{tried} tried; each is listed below with what was learnt from it."
     reason = view.best_verdict.reason
     told = f"That is {sentence(view.gain_source)} " if supported_gain(view) else ""
     return f"{told}{sentence(reason[:1].upper() + reason[1:])}"

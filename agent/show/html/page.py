@@ -17,8 +17,8 @@ from moeagent.agent.show.html.measured import (
     throughput_table,
 )
 from moeagent.agent.show.html.tried import failures, glance, score_table, scores, tried, verdict_cell
-from moeagent.agent.show.html.visible import visible
-from moeagent.agent.show.html.words import sentence
+from moeagent.agent.show.html.visible import short, visible
+from moeagent.agent.show.html.words import count, sentence
 from moeagent.agent.show.left import binding, resume_command, tiers
 from moeagent.agent.show.lineage import Node, children, lineage
 from moeagent.agent.show.spent import spent
@@ -101,6 +101,8 @@ def _environment() -> Environment:
         "change": change_text,
         "badge": verdict_cell,
         "sentence": sentence,
+        "short": short,
+        "count": count,
     }
     environment.globals["children"] = children
     return environment

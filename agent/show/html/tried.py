@@ -5,7 +5,7 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from moeagent.agent.show.html.table import Cell, Row, Table, Tone, table
-from moeagent.agent.show.html.visible import visible
+from moeagent.agent.show.html.visible import MAX_CHARS, short, visible
 from moeagent.agent.show.text import change_text, effect_text, percent, verdict_effect_text
 from moeagent.memory.errors import TapeError
 from moeagent.memory.records import (
@@ -74,9 +74,9 @@ def glance(found: Sequence[Tried]) -> Table:
         [
             Cell(t.hypothesis.id, link=f"#{t.hypothesis.id}"),
             t.badge,
-            t.hypothesis.statement,
+            short(t.hypothesis.statement),
             t.effect,
-            t.verdict.reason if t.verdict else "",
+            short(t.verdict.reason) if t.verdict else "",
         ]
         for t in found
     ]
@@ -157,4 +157,8 @@ def _excerpt(folder: RunFolder, launch: Launch, diagnosis: Diagnosis) -> tuple[t
         return ()
     first = max(1, diagnosis.line_no - AROUND)
     around = lines[first - 1 : diagnosis.line_no + AROUND]
-    return tuple((number, visible(line, limit=LINE_CHARS)) for number, line in enumerate(around, start=first))
+    limits = {diagnosis.line_no: MAX_CHARS}
+    return tuple(
+        (number, visible(line, limit=limits.get(number, LINE_CHARS)))
+        for number, line in enumerate(around, start=first)
+    )

@@ -1,7 +1,8 @@
 """Text of logs, commands and language models as a page may show it: nothing executed, nothing hidden."""
 
-MAX_CHARS = 4000
+MAX_CHARS = 2000
 """Of one text; the rest is counted, and stands in the run's logs."""
+SHORT_CHARS = 240
 
 
 def visible(text: str, *, limit: int = MAX_CHARS) -> str:
@@ -10,6 +11,11 @@ def visible(text: str, *, limit: int = MAX_CHARS) -> str:
     shown = "".join(c if c.isprintable() or c in "\n\t" else _escape(c) for c in cut)
     left = len(text) - len(cut)
     return f"{shown} [... {left:,} more characters]" if left else shown
+
+
+def short(text: str) -> str:
+    """For a place where the full text stands elsewhere on the page."""
+    return visible(text, limit=SHORT_CHARS)
 
 
 def _escape(character: str) -> str:

@@ -1,4 +1,9 @@
-"""Words of others in sentences of ours."""
+"""Small pieces of sentences."""
+
+
+def count(number: int, one: str, many: str) -> str:
+    """Such as `1 launch` and `2 launches`."""
+    return f"{number} {one if number == 1 else many}"
 
 
 def sentence(text: str) -> str:
