@@ -6,7 +6,7 @@ STAMP := $(VENV)/.installed
 LINKS := .links/moeagent
 WORKERS ?= auto
 
-.PHONY: demo demo-real dev test lint types bench soak docs docs-check lock clean
+.PHONY: demo demo-real example dev test lint types bench soak docs docs-check lock clean
 
 $(STAMP): pyproject.toml requirements-dev.lock
 	$(PYTHON) -c 'import sys; sys.exit("moeagent needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
@@ -30,6 +30,11 @@ demo: dev
 demo-real: dev
 	$(BIN)/python -m moeagent.tools.engines.tiny_moe runs/tiny-moe.gguf
 	$(BIN)/moeagent run --goal max-throughput --config examples/demo-real.toml
+
+# Records the example run anew; needed after a change of the loop's decisions or data.
+example: dev
+	rm -rf runs/example-sm120
+	$(BIN)/moeagent run --goal max-throughput --config examples/example-sm120.toml --run-id example-sm120
 
 test: dev
 	$(BIN)/python -m pytest -n $(WORKERS) --dist loadfile

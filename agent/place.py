@@ -69,7 +69,7 @@ def _simulated(settings: CampaignSettings, run: str) -> Place:
     )
     env = {**box.env, "PATH": f"{box.bin_dir}:{os.environ.get('PATH', os.defpath)}"}
     host = HostWithEnvironment(LocalHost(SIM, simulated=True), env, name=SIM, simulated=True)
-    own = EngineInstall(command=box.engine_command, version=SIM_ENGINE_VERSION, simulated=True)
+    own = EngineInstall(version=SIM_ENGINE_VERSION, simulated=True)
     return Place(host, box.model_path, _installs(settings, own))
 
 

@@ -59,7 +59,7 @@ def verdict_effect_text(verdict: Verdict | None) -> str:
         return "-"
     if verdict.goal_effect.effect > 0 and verdict.supported_gain is None:
         effect = verdict.goal_effect
-        return f"not shown to differ [{percent(effect.low)}, {percent(effect.high)}]"
+        return f"no gain proven [{percent(effect.low)}, {percent(effect.high)}]"
     return effect_text(verdict.goal_effect)
 
 

@@ -3,11 +3,13 @@
 Graph picture, command reference, settings reference and exit codes come from the code itself.
 """
 
+import re
+import shlex
+import subprocess
 import sys
 from pathlib import Path
 
 ROOT = Path(__file__).parents[2]
-DOCS = ROOT / "docs"
 
 
 def graph() -> str:
@@ -46,20 +48,65 @@ def exit_codes() -> str:
     return f"# Errors and exit codes\n\n```text\n{(errors.__doc__ or '').strip()}\n```\n"
 
 
-PAGES = {"graph.md": graph, "commands.md": commands, "settings.md": settings, "errors.md": exit_codes}
+CONSOLE = re.compile(
+    r"(?:<!-- head (?P<head>\d+) -->\n)?```console\n\$ (?P<command>[^\n]+)\n(?P<shown>.*?)```", re.DOTALL
+)
+MERMAID = re.compile(r"```mermaid\n.*?```", re.DOTALL)
+
+
+def readme() -> str:
+    """The README with the output of its example commands and the picture of the graph, as they are now."""
+    from moeagent.agent.graph import picture
+
+    text = (ROOT / "README.md").read_text()
+    text = MERMAID.sub(lambda _: f"```mermaid\n{picture().strip()}\n```", text)
+    return CONSOLE.sub(_session, text)
+
+
+def _session(block: re.Match[str]) -> str:
+    output = printed(block["command"]).splitlines()
+    head = f"<!-- head {block['head']} -->\n" if block["head"] else ""
+    most = int(block["head"] or len(output))
+    lines = [*output[:most], *(["..."] if len(output) > most else [])]
+    return f"{head}```console\n$ {block['command']}\n" + "\n".join(lines).rstrip() + "\n```"
+
+
+def printed(command: str) -> str:
+    """What a moeagent command prints at 100 columns, without colours."""
+    words = shlex.split(command)
+    env = {"PATH": "/usr/bin:/bin", "COLUMNS": "100", "NO_COLOR": "1", "TERM": "dumb", "HOME": "/nonexistent"}
+    done = subprocess.run(
+        [sys.executable, "-m", "moeagent.agent", *words[1:]],
+        cwd=ROOT,
+        env=env,
+        capture_output=True,
+        text=True,
+    )
+    if done.returncode != 0:
+        raise SystemExit(f"{command}: exit {done.returncode}: {done.stderr}")
+    return "\n".join(line.rstrip() for line in done.stdout.splitlines())
+
+
+PAGES = {
+    "docs/graph.md": graph,
+    "docs/commands.md": commands,
+    "docs/settings.md": settings,
+    "docs/errors.md": exit_codes,
+    "README.md": readme,
+}
 
 
 def main() -> int:
     check = "--check" in sys.argv[1:]
     stale = []
     for name, make in PAGES.items():
-        path, text = DOCS / name, make()
+        path, text = ROOT / name, make()
         if check and (not path.exists() or path.read_text() != text):
             stale.append(name)
         elif not check:
             path.write_text(text)
     for name in stale:
-        print(f"docs/{name} is not what the code gives: run `make docs`", file=sys.stderr)
+        print(f"{name} is not what the code gives: run `make docs`", file=sys.stderr)
     return 1 if stale else 0
 
 

@@ -172,6 +172,9 @@ def sim_host_environment(
     )
     write_atomically(state_dir / CONFIG_FILE, config.model_dump_json(indent=1) + "\n")
     _executable(bin_dir / "nvidia-smi", "moeagent.tools.sim.nvidia_smi")
+    # `python3 -m sglang.launch_server` is then the simulated engine, under the real one's own command.
+    (bin_dir / "python3").write_text(f'#!/bin/sh\nexec {shlex.quote(sys.executable)} "$@"\n')
+    (bin_dir / "python3").chmod(0o755)
     _stand_in_package(site)
     path = write_model(state_dir / "models", campaign.model_name)
     env = {
