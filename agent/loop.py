@@ -28,6 +28,7 @@ from moeagent.memory.records import (
 )
 from moeagent.memory.tape.tape import Tape
 from moeagent.tools.engines.protocol import Engine
+from moeagent.tools.llm.client import ChatModel
 
 
 @dataclass
@@ -68,6 +69,8 @@ class Loop:
     playbook: Playbook
     proposer: Proposer
     predictor: CampaignPredictor
+    chat: ChatModel | None = None
+    """The language model, where one is configured; its limits count over all that it is asked."""
     events: Events = field(default_factory=Events)
     configs: dict[str, ServerConfig] = field(default_factory=dict)
     facts: SurveyFacts | None = None

@@ -23,14 +23,14 @@ def let_model_propose(loop: Loop) -> None:
         price_per_million_output=settings.price_per_million_output,
     )
     bounds = CallLimits(calls=limits.llm_calls, tokens=limits.llm_tokens, money=limits.llm_money)
-    chat = ChatModel(endpoint, bounds, loop.world.complete)
+    loop.chat = ChatModel(endpoint, bounds, loop.world.complete)
     look_ups = {
         "findings": lambda query: findings(loop, query),
         "log_search": lambda query: log_search(loop, query),
         "gpu_state": lambda query: gpu_state(loop),
     }
     model = ModelProposer(
-        chat,
+        loop.chat,
         loop.playbook,
         validate=lambda config: problems_of(config, loop),
         predictor=loop.predictor,

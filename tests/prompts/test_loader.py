@@ -35,7 +35,7 @@ def test_a_faulty_file_is_named(text):
 
 
 def test_every_prompt_of_the_package_loads():
-    assert set(prompt_names()) == {"engineer", "looked_up", "rejected", "turn"}
+    assert set(prompt_names()) == {"cause", "engineer", "looked_up", "rejected", "turn"}
     assert all(load_prompt(name).version >= 1 for name in prompt_names())
 
 

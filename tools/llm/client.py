@@ -40,14 +40,25 @@ class ChatModel:
         self.spent = Spent()
         self.format: ResponseFormat | None = None
         """How the endpoint can be held to a form; None before the probe."""
+        self.closed = ""
+        """Why the model is not asked any more in this run; empty while it is."""
         self._size_field = "max_tokens"
 
     def ask(self, messages: Sequence[Message], form: type[Answer]) -> Answer:
         """The model's answer in the wanted form.
 
-        Raises ModelEndpointError when the endpoint fails or a limit is reached, UnusableAnswerError when the
-        answer cannot be used even after one repair turn.
+        Raises ModelEndpointError when the endpoint fails or a limit is reached, and from then on, without
+        another call; UnusableAnswerError when the answer cannot be used even after one repair turn.
         """
+        if self.closed:
+            raise ModelEndpointError(self.closed)
+        try:
+            return self._ask(messages, form)
+        except ModelEndpointError as error:
+            self.closed = str(error)
+            raise
+
+    def _ask(self, messages: Sequence[Message], form: type[Answer]) -> Answer:
         if self.format is None:
             self.format = self._probe()
         first = self._call(messages, form, self.format, self.endpoint.max_tokens)

@@ -39,7 +39,7 @@ def runs(tmp_path):
 
 def test_the_templates_are_listed_with_their_versions():
     told = json.loads(invoke("--json"))["prompts"]
-    assert [p["name"] for p in told] == ["engineer", "looked_up", "rejected", "turn"]
+    assert [p["name"] for p in told] == ["cause", "engineer", "looked_up", "rejected", "turn"]
     assert "{{goal}}" in invoke("turn")
 
 
