@@ -72,7 +72,8 @@ def _launch(launch: Launch) -> list[Text]:
     ready = f"ready after {seconds(launch.ready_after_s)}; " if launch.ready_after_s is not None else ""
     told = f"output tok/s at {', '.join(rungs)}" if rungs else launch.outcome.value
     lines = [Text(f"  {launch.id} {ready}{told}", style="" if not launch.diagnosis else "red")]
-    lines += [Text(f"  {r.concurrency}: {r.invalid}", style="dim") for r in launch.rungs if r.throughput_invalid]
+    spoilt = [rung for rung in launch.rungs if rung.throughput_invalid]
+    lines += [Text(f"  {rung.concurrency}: {rung.invalid}", style="dim") for rung in spoilt]
     if launch.boundary:
         good, bad = launch.boundary.last_good or "-", launch.boundary.first_failed or "-"
         lines.append(Text(f"  stability boundary: good at {good}, failed at {bad}", style="red"))

@@ -41,7 +41,12 @@ statement = "Eight slots serve eight streams at once"
 flags = {{ "-np" = 8 }}
 """
 
-pytestmark = [pytest.mark.part("sshd"), pytest.mark.part("llamacpp"), pytest.mark.slow, pytest.mark.timeout(600)]
+pytestmark = [
+    pytest.mark.part("sshd"),
+    pytest.mark.part("llamacpp"),
+    pytest.mark.slow,
+    pytest.mark.timeout(600),
+]
 
 
 def measured_apart(model: Path, flags: dict[str, FlagValue]) -> float:
