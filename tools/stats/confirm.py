@@ -1,7 +1,8 @@
 """The champion against the baseline once more, on fresh launches.
 
-A gain that was selected for being large is overstated by the launches that selected it: the headline rests on
-none of them.
+A gain that was selected for being large is overstated by the launches that selected it, so fresh ones decide
+whether it is confirmed. Those that confirm are in turn the lucky ones (a true 5 % in tests/bench/placebo
+reads as 7 % there), so the headline is the smaller of their estimate and that of all launches (5.2 % there).
 """
 
 import math
@@ -32,12 +33,30 @@ class Confirmation(Record):
     status: Literal["confirmed", "unresolved", "refuted", "not-run"]
     effect: Effect | None
     """From the fresh launches alone, with its 95 % interval."""
+    overall: Effect | None = None
+    """From all launches of baseline and champion."""
     reason: str
 
     @property
     def headline(self) -> Effect | None:
         """The gain that a headline, table or export may show; None when none is supported."""
-        return self.effect if self.status == "confirmed" else None
+        if self.status != "confirmed" or self.effect is None:
+            return None
+        return min((self.effect, self.overall or self.effect), key=lambda e: e.effect)
+
+
+def overall_gain(
+    goal: Goal,
+    baseline: Sequence[Launch],
+    champion: Sequence[Launch],
+    noise: NoiseModel,
+    *,
+    price_per_hour: float | None = None,
+) -> Effect | None:
+    """The gain by the goal's score with its 95 % interval; None when a side has no value."""
+    before, _ = goal_series(goal, baseline, strict=False, price_per_hour=price_per_hour)
+    after, _ = goal_series(goal, champion, strict=True, price_per_hour=price_per_hour)
+    return interval(before, after, noise.goal.cautious(), level=LEVEL)
 
 
 def confirmation_plan(claimed: Effect, noise: NoiseFloor, *, launches_left: int) -> ConfirmationPlan:
@@ -63,14 +82,16 @@ def confirm(
     champion: Sequence[Launch],
     noise: NoiseModel,
     *,
+    overall: Effect | None = None,
     price_per_hour: float | None = None,
 ) -> Confirmation:
-    """Judge by fresh launches only. Refuted means that even the smallest gain worth having is ruled out."""
-    before, _ = goal_series(goal, baseline, strict=False, price_per_hour=price_per_hour)
-    after, _ = goal_series(goal, champion, strict=True, price_per_hour=price_per_hour)
-    if champion and not after:
+    """Judge by fresh launches. Refuted means that even the smallest gain worth having is ruled out.
+
+    overall: `overall_gain` of all launches of both, the fresh ones included.
+    """
+    effect = overall_gain(goal, baseline, champion, noise, price_per_hour=price_per_hour)
+    if effect is None and champion and not _has_value(goal, champion, price_per_hour):
         return Confirmation(status="refuted", effect=None, reason="the champion failed when launched again")
-    effect = interval(before, after, noise.goal.cautious(), level=LEVEL)
     if effect is None:
         return Confirmation(status="not-run", effect=None, reason="no launch was left to confirm the gain")
     spread = f"{effect.effect:+.1%} ({effect.low:+.1%} to {effect.high:+.1%}) on fresh launches"
@@ -78,4 +99,8 @@ def confirm(
         return Confirmation(status="refuted", effect=effect, reason=f"{spread}: no gain worth having")
     if effect.low <= 0 or min(effect.launches) < ENOUGH_LAUNCHES:
         return Confirmation(status="unresolved", effect=effect, reason=f"{spread}: too few to resolve it")
-    return Confirmation(status="confirmed", effect=effect, reason=spread)
+    return Confirmation(status="confirmed", effect=effect, overall=overall, reason=spread)
+
+
+def _has_value(goal: Goal, launches: Sequence[Launch], price_per_hour: float | None) -> bool:
+    return bool(goal_series(goal, launches, strict=True, price_per_hour=price_per_hour)[0])

@@ -9,7 +9,7 @@ from moeagent.memory.records import ConfigChange, Goal, Hypothesis, Launch, Serv
 from moeagent.tools.stats.allocate import OpenIdea, Step, next_step
 from moeagent.tools.stats.assess import Assessment, assess
 from moeagent.tools.stats.boundary import Plan
-from moeagent.tools.stats.confirm import Confirmation, confirm, confirmation_plan
+from moeagent.tools.stats.confirm import Confirmation, confirm, confirmation_plan, overall_gain
 from moeagent.tools.stats.noise import NoiseModel, noise_model
 
 BASELINE = ServerConfig(engine="sglang", flags={"--tp-size": 8})
@@ -123,4 +123,7 @@ class Campaign:
         fresh: dict[str, list[Launch]] = {"incumbent": [], "candidate": []}
         for side in plan.order:
             fresh[side].append(self._launch(BASELINE if side == "incumbent" else self.champion))
-        self.confirmation = confirm(self.goal, fresh["incumbent"], fresh["candidate"], self.noise)
+        overall = overall_gain(self.goal, baseline, champion, self.noise)
+        self.confirmation = confirm(
+            self.goal, fresh["incumbent"], fresh["candidate"], self.noise, overall=overall
+        )

@@ -45,6 +45,15 @@ def test_only_a_confirmed_gain_makes_a_headline(confirmed):
         assert (found.status, found.headline) == (status, None)
 
 
+def test_the_headline_is_the_smaller_of_fresh_and_overall(launch):
+    old, new = [launch(n) for n in (1, 3, 5)], [launch(n, 1600 * 1.3, "--new") for n in (2, 4, 6)]
+    noise = noise_model(Goal(), old + new)
+    lower, higher = _effect(0.2, 0.1, 0.3), _effect(0.4, 0.3, 0.5)
+    assert confirm(Goal(), old, new, noise, overall=lower).headline == lower
+    fresh = confirm(Goal(), old, new, noise, overall=higher)
+    assert fresh.headline == fresh.effect
+
+
 def test_a_champion_that_fails_when_launched_again_is_refuted(launch, rung):
     old, new = [launch(1), launch(4)], [launch(2, rungs=()), launch(3, rungs=())]
     assert confirm(Goal(), old, new, noise_model(Goal(), old)).status == "refuted"
