@@ -5,7 +5,7 @@ from typing import Any
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.records import Effect, Hypothesis, Launch, Rung, ServerConfig, Verdict
 from moeagent.memory.run_folder import RunFolder
-from moeagent.memory.tape.lines import Json
+from moeagent.memory.tape.lines import Json, TapeFile
 
 Rows = list[dict[str, Any]]
 
@@ -22,7 +22,11 @@ class RunView:
     @classmethod
     def read(cls, folder: RunFolder) -> "RunView":
         """From the run's tape, without running the loop."""
-        tape = folder.read_tape()
+        return cls.of_tape(folder.read_tape())
+
+    @classmethod
+    def of_tape(cls, tape: TapeFile) -> "RunView":
+        """From a tape that was read already."""
         last = tape.entries[-1]
         ended = last.body if last.type == "marker" and last.body["marker"] != "resume" else None
         return cls(tape.header["run"], tape.header, Ledger.from_entries(tape.entries), ended)

@@ -10,7 +10,7 @@ COMMANDS = {
     "run": "Optimise an inference server: propose, launch, measure, judge, until the budget ends.",
     "init": "Write a commented moeagent.toml.",
     "log": "The hypothesis log of a run: what, why, predicted, measured, verdict.",
-    "report": "The findings report of a run, in Markdown.",
+    "report": "The findings report of a run, in Markdown or as one HTML file.",
     "replay": "Run a recorded campaign again, offline, and stop at the first difference.",
     "resume": "Go on after a crash, an interruption or with a raised limit.",
     "fork": "Start a new run from a step of an old one, with changed settings.",
@@ -21,7 +21,12 @@ COMMANDS = {
     "prompt": "What the language model saw at a step of a run.",
     "worlds": "Compare policies on simulated worlds, launch for launch.",
     "doctor": "What works on a host, what is missing, what to do.",
-    "findings": "What all runs learnt: full-text search.",
+    "findings": "What all runs learnt: full-text search, filters, export.",
+    "status": "How a run stands now, from any terminal.",
+    "watch": "Follow a run until it ends.",
+    "compare": "Runs side by side, where they can be compared.",
+    "note": "Write a note on a run, a hypothesis or a launch.",
+    "review": "Confirm or reject a finding; later runs do not use what was rejected.",
 }
 HELP = """Autonomous optimisation loop for LLM inference servers.
 

@@ -9,8 +9,7 @@ from moeagent.memory.errors import InputError
 from moeagent.memory.records.diagnosis import Diagnosis, Stage
 
 if TYPE_CHECKING:
-    from rich.text import Text
-
+    from moeagent.agent.show.plain import Text
     from moeagent.memory.records.diagnosis import Remedy
     from moeagent.tools.diagnosis.catalogue import Catalogue, Signature
     from moeagent.tools.diagnosis.log import Log
@@ -101,7 +100,8 @@ def _read_on_host(file: str, host: str, catalogue: "Catalogue") -> "Log":
 def _show(answer: Diagnosis, log: "Log") -> None:
     from rich.console import Console, Group
     from rich.panel import Panel
-    from rich.text import Text
+
+    from moeagent.agent.show.plain import Text
 
     parts = [Text(answer.explanation), Text(), *_context(answer, log)]
     if answer.remedies and not answer.healthy:
@@ -129,7 +129,7 @@ def _numbered(answer: Diagnosis) -> list[tuple[int, "Remedy"]]:
 
 
 def _context(answer: Diagnosis, log: "Log") -> list["Text"]:
-    from rich.text import Text
+    from moeagent.agent.show.plain import Text
 
     if answer.line_no is None:
         return []

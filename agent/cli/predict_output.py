@@ -3,8 +3,8 @@
 from rich import box
 from rich.console import Console
 from rich.table import Table
-from rich.text import Text
 
+from moeagent.agent.show.plain import Text
 from moeagent.tools.predict.comparison import Candidate, Comparison
 from moeagent.tools.predict.records import Estimate, MemoryTable, Prediction
 

@@ -11,10 +11,9 @@ def command(run: RunName, as_json: AsJson = False, runs: RunsRoot = DEFAULT_RUNS
 
     Example: moeagent replay last
     """
-    from rich.text import Text
-
     from moeagent.agent.campaign import replay
     from moeagent.agent.show.as_json import print_json
+    from moeagent.agent.show.plain import Text
     from moeagent.agent.show.text import console
     from moeagent.memory.run_folder import find_run
 

@@ -9,9 +9,9 @@ def command(as_json: AsJson = False, runs: RunsRoot = DEFAULT_RUNS) -> None:
     Example: moeagent runs --json
     """
     from rich.table import Table
-    from rich.text import Text
 
     from moeagent.agent.show.as_json import print_json
+    from moeagent.agent.show.plain import Text
     from moeagent.agent.show.runs import summaries
     from moeagent.agent.show.text import console
 

@@ -9,12 +9,21 @@ from moeagent.memory.run_view import RunView
 
 def keep_only(view: RunView, *, verdict: str = "", flag: str = "") -> RunView:
     """The view with only the hypotheses that match. Raises InputError for a verdict that does not exist."""
-    if verdict and verdict not in list(VerdictKind):
-        near = get_close_matches(verdict, list(VerdictKind), n=1)
-        known = f"did you mean {near[0]!r}?" if near else f"verdicts are {', '.join(VerdictKind)}"
-        raise InputError(f"--verdict {verdict}: {known}")
+    verdict_named(verdict)
     view.ledger.hypotheses = [h for h in view.ledger.hypotheses if _matches(view, h, verdict, flag)]
     return view
+
+
+def verdict_named(name: str) -> VerdictKind | None:
+    """The verdict of this name; None for no name. Raises InputError for one that does not exist."""
+    if not name:
+        return None
+    try:
+        return VerdictKind(name)
+    except ValueError:
+        near = get_close_matches(name, list(VerdictKind), n=1)
+        known = f"did you mean {near[0]!r}?" if near else f"verdicts are {', '.join(VerdictKind)}"
+        raise InputError(f"--verdict {name}: {known}") from None
 
 
 def _matches(view: RunView, hypothesis: Hypothesis, verdict: str, flag: str) -> bool:

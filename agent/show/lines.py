@@ -1,7 +1,6 @@
 """Each decision of the loop as a few plain lines, for a terminal and for a log file alike."""
 
-from rich.text import Text
-
+from moeagent.agent.show.plain import Text
 from moeagent.agent.show.text import (
     SIMULATED,
     STYLES,

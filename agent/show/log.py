@@ -3,8 +3,8 @@
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
-from rich.text import Text
 
+from moeagent.agent.show.plain import Text
 from moeagent.agent.show.text import (
     SIMULATED,
     STYLES,

@@ -12,13 +12,13 @@ from rich.console import Console
 from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
-from rich.text import Text
 
 from moeagent.agent.events import Decided, Event, Events, Progress, StepBegan
 from moeagent.agent.limits import raise_hint
 from moeagent.agent.show.as_json import print_json
 from moeagent.agent.show.lines import lines_of
 from moeagent.agent.show.log import best_text, hypotheses_table, measured_table
+from moeagent.agent.show.plain import Text
 from moeagent.agent.show.text import SIMULATED, console
 from moeagent.memory.errors import Interrupted, MoeagentError
 from moeagent.memory.run_folder import RunFolder

@@ -101,6 +101,16 @@ def first_tables(db: Database) -> None:
     db.table("runs").create_index(["engine", "gpu", "simulated"])
 
 
+@migrations()
+def reviews(db: Database) -> None:
+    """The last judgement of a reviewer on a hypothesis or launch."""
+    db.table("reviews").create(
+        {"run": str, "about": str, "judgement": str, "reason": str, "at": str},
+        pk=("run", "about"),
+        strict=True,
+    )
+
+
 def open_store(path: Path) -> Database:
     """The store, created and migrated where needed. Raises InputError when the file is not a store."""
     try:

@@ -1,6 +1,7 @@
 """Writing runs into the findings store, and asking it what is already known."""
 
 import json
+from collections.abc import Iterable
 from pathlib import Path
 from typing import Any
 
@@ -21,8 +22,16 @@ from moeagent.memory.records import (
     Workload,
     canonical_json,
 )
+from moeagent.memory.review import Review
 
 SETTLED = tuple(k.value for k in VerdictKind if k not in (VerdictKind.INCONCLUSIVE, VerdictKind.INVALID))
+
+
+CHILDREN = ("hypotheses", "launches", "measurements", "diagnoses")
+REJECTED = """select 1 from reviews v where v.run = h.run and v.judgement = 'rejected' and (
+    v.about = h.id or (h.verdict = 'blocked' and v.about in (
+        select l.id from launches l where l.run = h.run and l.hypothesis = h.id)))"""
+"""The finding itself was rejected, or the diagnosis of a launch that a blocked one rests on."""
 
 
 class Finding(Record):
@@ -56,17 +65,43 @@ class FindingsStore:
             for table, rows, pk in _rows(run, ledger):
                 self._db.table(table).upsert_all(rows, pk=pk)
 
+    def judge(self, run: str, judgements: Iterable[Review]) -> None:
+        """Write down what a reviewer thinks of a run's hypotheses and launches."""
+        rows = [
+            {"run": run, "about": r.about, "judgement": r.judgement, "reason": r.text, "at": r.at}
+            for r in judgements
+        ]
+        with write_transaction(self._db):
+            self._db.table("reviews").upsert_all(rows, pk=("run", "about"))
+
+    def forget(self, run: str) -> None:
+        """Take a run out of the index."""
+        with write_transaction(self._db):
+            for table in (*CHILDREN, "reviews"):
+                self._db.table(table).delete_where("run = ?", [run])
+            self._db.table("runs").delete_where("id = ?", [run])
+
+    def runs(self) -> list[str]:
+        """Ids of all indexed runs."""
+        return [row["id"] for row in self._db.query("select id from runs order by id")]
+
+    def query(self, sql: str, values: dict[str, Any]) -> list[dict[str, Any]]:
+        """Rows of a read-only question with named values."""
+        return list(self._db.query(sql, values))
+
     def known(self, scope: Scope, workload: str, goal: str, *, besides: str) -> list[Finding]:
         """Settled hypotheses of other runs on the same engine and on the same GPU or model, newest first.
 
-        Failures are included; a finding of the simulated machine is never known to a real one.
+        Failures are included; a finding of the simulated machine is never known to a real one, and what a
+        reviewer rejected is not known at all.
         """
         rows = self._db.query(
             f"""select h.run, h.change, h.verdict, h.verdict_reason, h.effect, r.* from hypotheses h
             join runs r on r.id = h.run
             where r.engine = :engine and r.simulated = :simulated and (r.gpu = :gpu or r.model = :model)
               and h.run != :besides and h.verdict in ({",".join(repr(k) for k in SETTLED)})
-            order by r.created_at desc, h.id""",  # noqa: S608 - SETTLED is a constant of this module
+              and not exists ({REJECTED})
+            order by r.created_at desc, h.id""",  # noqa: S608 - constants of this module
             {
                 "engine": scope.engine,
                 "simulated": int(scope.simulated),

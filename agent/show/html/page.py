@@ -17,12 +17,12 @@ from moeagent.agent.show.html.measured import (
     throughput_table,
 )
 from moeagent.agent.show.html.tried import failures, glance, score_table, scores, tried, verdict_cell
-from moeagent.agent.show.html.visible import short, visible
 from moeagent.agent.show.html.words import count, sentence
 from moeagent.agent.show.left import binding, resume_command, tiers
 from moeagent.agent.show.lineage import Node, children, lineage
 from moeagent.agent.show.spent import spent
 from moeagent.agent.show.text import SIMULATED, change_text, seconds
+from moeagent.agent.show.visible import short, visible
 from moeagent.memory.records import PredictionScore
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView

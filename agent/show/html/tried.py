@@ -5,8 +5,8 @@ from dataclasses import dataclass
 from itertools import groupby
 
 from moeagent.agent.show.html.table import Cell, Row, Table, Tone, table
-from moeagent.agent.show.html.visible import MAX_CHARS, short, visible
 from moeagent.agent.show.text import change_text, effect_text, percent, verdict_effect_text
+from moeagent.agent.show.visible import MAX_CHARS, short, visible
 from moeagent.memory.errors import TapeError
 from moeagent.memory.records import (
     Diagnosis,

@@ -1,4 +1,4 @@
-"""Text of logs, commands and language models as a page may show it: nothing executed, nothing hidden."""
+"""Text of logs and language models as a page or a terminal may show it: nothing executed, nothing hidden."""
 
 MAX_CHARS = 2000
 """Of one text; the rest is counted, and stands in the run's logs."""

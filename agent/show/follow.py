@@ -1,0 +1,76 @@
+"""Following a run from another terminal, by reading its tape as it grows."""
+
+import json
+import time
+from collections.abc import Callable, Iterator
+from itertools import islice
+from typing import Any
+
+from rich.console import Console
+from rich.live import Live
+
+from moeagent.agent.show.lines import lines_of
+from moeagent.agent.show.plain import Text
+from moeagent.agent.show.status import Standing, standing, status_text
+from moeagent.memory.ledger import DECISIONS
+from moeagent.memory.run_folder import RunFolder
+from moeagent.memory.tape.lines import Entry
+
+POLL_S = 0.5
+Show = Callable[[Standing, list[Entry]], None]
+
+
+def follow(folder: RunFolder, show: Show) -> None:
+    """Call `show` with the standing and the new decisions whenever the tape grew, until the run has ended."""
+    seen = 0
+    for _ in _growth(folder):
+        decisions = [entry for entry in folder.read_tape().entries if entry.type == "decision"]
+        now = standing(folder)
+        show(now, list(islice(decisions, seen, None)))
+        seen = len(decisions)
+        if now.ended:
+            return
+
+
+def as_lines(target: Console) -> Show:
+    """Plain lines: each decision once, and what is being done when that changes."""
+    told = [""]
+
+    def show(now: Standing, fresh: list[Entry]) -> None:
+        for entry in fresh:
+            record = DECISIONS[entry.body["kind"]].model_validate(entry.body["value"])
+            for line in lines_of(record):
+                target.print(line)
+        if now.doing and now.doing != told[0]:
+            target.print(Text(f"  {now.doing}", style="dim"))
+        told[0] = now.doing
+
+    return show
+
+
+def as_events(write: Callable[[str], Any]) -> Show:
+    """One JSON object a line: decisions as they stand on the tape, and what is being done."""
+
+    def show(now: Standing, fresh: list[Entry]) -> None:
+        for entry in fresh:
+            write(json.dumps({"line": entry.line_no, **entry.body}, ensure_ascii=False))
+        write(json.dumps({"doing": now.doing, "status": now.status}, ensure_ascii=False))
+
+    return show
+
+
+def on_screen(folder: RunFolder, target: Console) -> None:
+    """One screen that is kept up to date."""
+    with Live(console=target, refresh_per_second=2) as live:
+        follow(folder, lambda now, _: live.update(status_text(now)))
+
+
+def _growth(folder: RunFolder) -> Iterator[None]:
+    """Once at the start, then whenever the tape has another size."""
+    size = -1
+    while True:
+        now = folder.tape.stat().st_size
+        if now != size:
+            yield
+        size = now
+        time.sleep(POLL_S)

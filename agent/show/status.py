@@ -1,0 +1,121 @@
+"""How a run stands, from its tape alone: the same from any terminal."""
+
+from dataclasses import dataclass
+from typing import Any
+
+from rich.console import Group, RenderableType
+
+from moeagent.agent.show.log import best_text, verdict_text
+from moeagent.agent.show.plain import Text
+from moeagent.agent.show.spent import Spent, spent
+from moeagent.agent.show.text import SIMULATED, seconds, verdict_effect_text
+from moeagent.memory.run_folder import RunFolder
+from moeagent.memory.run_view import RunView
+from moeagent.memory.tape.lines import Entry
+
+LAST = 5
+"""Hypotheses that are shown."""
+
+
+@dataclass(frozen=True)
+class Standing:
+    """Where a run is."""
+
+    view: RunView
+    spent: Spent
+    doing: str
+    """What the loop waits for now; empty once the run has ended. After a crash it is where it was cut."""
+
+    @property
+    def ended(self) -> bool:
+        """Whether the loop is done, for good or until somebody resumes it."""
+        return not self.doing
+
+    @property
+    def status(self) -> str:
+        """As the log says, or that it is under way."""
+        return self.view.status if self.ended else "under way, or cut off"
+
+    @property
+    def budget(self) -> dict[str, tuple[float, float]]:
+        """(used, limit) of each limit of the campaign."""
+        limits = self.view.header["settings"]["limits"]
+        return {
+            "experiments": (self.spent.hypotheses, limits["experiments"]),
+            "launches": (self.spent.launches, limits["launches"]),
+            "hours": (round(self.spent.active_s / 3600, 2), limits["hours"]),
+        }
+
+    def to_json(self) -> dict[str, Any]:
+        """One object for programs."""
+        view, gain = self.view, self.view.gain
+        return {
+            "run": view.run,
+            "status": self.status,
+            "reason": view.reason if self.ended else "",
+            "simulated": view.simulated,
+            "doing": self.doing,
+            "active_s": self.spent.active_s,
+            "budget": {name: {"used": used, "limit": limit} for name, (used, limit) in self.budget.items()},
+            "best": view.ledger.incumbent.hypothesis if view.ledger.incumbent else None,
+            "gain": gain.model_dump(mode="json") if gain else None,
+            "hypotheses": [
+                {"id": h.id, "statement": h.statement, "verdict": v.kind.value if v else None}
+                for h in view.ledger.hypotheses
+                for v in (view.ledger.verdict(h.id),)
+            ],
+        }
+
+
+def standing(folder: RunFolder) -> Standing:
+    """Read the tape as it is now; a line that is being written is left out."""
+    tape = folder.read_tape()
+    view = RunView.of_tape(tape)
+    doing = _doing(tape.entries[-1])
+    return Standing(view=view, spent=spent(tape.header, tape.entries, view.ledger), doing=doing)
+
+
+def status_text(found: Standing) -> RenderableType:
+    """One screen."""
+    view = found.view
+    parts: list[RenderableType] = [Text(SIMULATED, style="bold yellow")] if view.simulated else []
+    reason = f": {view.reason}" if found.ended and view.reason else ""
+    parts.append(Text(f"run {view.run}  goal {view.goal}  {found.status}{reason}"))
+    if found.doing:
+        parts.append(Text(f"now: {found.doing}", style="bold blue"))
+    used = ", ".join(f"{used:g} of {limit:g} {name}" for name, (used, limit) in found.budget.items())
+    parts.append(Text(f"spent: {seconds(found.spent.active_s)} at work; {used}"))
+    for hypothesis in view.ledger.hypotheses[-LAST:]:
+        verdict = view.ledger.verdict(hypothesis.id)
+        head = Text.assemble((f"{hypothesis.id} ", "bold"), hypothesis.statement[:200], "\n    ")
+        effect = verdict_effect_text(verdict) if verdict else ""
+        parts.append(Text.assemble(head, Text(": ").join(verdict_text(verdict).split("\n")), f"  {effect}"))
+    return Group(*parts, best_text(view))
+
+
+def _doing(last: Entry) -> str:
+    """What follows the last line of the tape; empty where nothing does."""
+    if last.type == "request":
+        return _request_text(last)
+    concluded = last.type == "decision" and last.body["kind"] == "conclusion"
+    stopped = last.type == "marker" and last.body["marker"] != "resume"
+    return "" if concluded or stopped else "deciding what comes next"
+
+
+def _request_text(entry: Entry) -> str:
+    kind, request = entry.body["kind"], entry.body["request"]
+    launch = request.get("launch", "")
+    words = {
+        "survey": "surveying the host",
+        "findings": "asking what earlier runs know",
+        "start": f"starting {launch}",
+        "calibrate": f"calibrating prompts on {launch}",
+        "outputs": f"checking the output of {launch}",
+        "stop": f"stopping {launch}",
+        "complete": "waiting for the language model",
+        "approve": "waiting for approval",
+    }
+    if kind == "load":
+        spec = request.get("spec", {})
+        return f"measuring {launch} at concurrency {spec.get('concurrency')}, {spec.get('requests')} requests"
+    return words.get(kind, str(kind))
