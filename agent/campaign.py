@@ -2,6 +2,7 @@
 
 import secrets
 from collections.abc import Callable
+from contextlib import suppress
 from datetime import UTC, datetime
 from pathlib import Path
 from typing import Any
@@ -25,6 +26,7 @@ from moeagent.agent.workbench import Workbench
 from moeagent.agent.world import World
 from moeagent.memory.errors import DivergenceError, InputError, Interrupted
 from moeagent.memory.ledger import Ledger
+from moeagent.memory.lock import held
 from moeagent.memory.run_folder import RunFolder, new_run_id, write_private
 from moeagent.memory.run_view import RunView
 from moeagent.memory.tape.fork import fork_tape
@@ -55,13 +57,23 @@ def create(settings: CampaignSettings, root: Path, run_id: str | None = None) ->
 def resume(
     folder: RunFolder, root: Path, amend: Json, events: Events, approver: Approver | None = None
 ) -> None:
-    """Replay what is recorded, then go on live. Raises the MoeagentError that ended the run."""
+    """Replay what is recorded, then go on live. Raises the MoeagentError that ended the run.
+
+    Raises InputError while another process works on the run.
+    """
+    stop = StopRequest()
+    with held(folder.path, lambda: stop.ask("another moeagent process, which took the run over")):
+        _go_on(folder, root, amend, events, approver, stop)
+
+
+def _go_on(
+    folder: RunFolder, root: Path, amend: Json, events: Events, approver: Approver | None, stop: StopRequest
+) -> None:
     header = folder.read_tape().header
     check_stamp(header)
     settings = CampaignSettings(**header["settings"])
     marker = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "amend": amend}
     tape = Tape.resume(folder.tape, marker)
-    stop = StopRequest()
     workbench = Workbench(settings, folder.id, root, events, stop, approver)
     loop = build_loop(settings, tape, folder, workbench, stop, events)
     try:
@@ -70,7 +82,9 @@ def resume(
     finally:
         workbench.close()
         tape.close()
-        write_private(folder.path / "report.md", markdown(RunView.read(folder)).encode())
+        # On a full disk the error that ended the run matters; `moeagent report` prints the report anyway.
+        with suppress(OSError):
+            write_private(folder.path / "report.md", markdown(RunView.read(folder)).encode())
 
 
 def replay(folder: RunFolder) -> dict[str, Any]:

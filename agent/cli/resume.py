@@ -20,9 +20,11 @@ def command(
     from moeagent.agent.campaign import resume
     from moeagent.agent.cli.parse import limits
     from moeagent.agent.show.session import watched
+    from moeagent.memory.lock import check_free
     from moeagent.memory.run_folder import find_run
 
     folder = find_run(runs, run)
+    check_free(folder.path)
     amend = limits(limit or [])
     with watched(folder, runs, as_json=as_json) as watch:
         resume(folder, runs, amend, watch)

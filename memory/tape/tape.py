@@ -168,8 +168,11 @@ class Writer:
 
     @classmethod
     def reopen(cls, recorded: TapeFile) -> Self:
-        """Go on after the last sound line; nothing that is there is changed."""
-        fd = os.open(recorded.path, os.O_WRONLY | os.O_APPEND)
+        """Go on after the last sound line; nothing that is there is changed. Raises TapeError."""
+        try:
+            fd = os.open(recorded.path, os.O_WRONLY | os.O_APPEND)
+        except OSError as error:
+            raise TapeError(_unwritable(error.strerror or "I/O error")) from error
         return cls(fd, recorded.last_sum, recorded.entries[-1].line_no + (1 if recorded.torn else 0))
 
     def append(self, type_: EntryType, body: Json, *, newline_first: bool = False) -> Entry:
