@@ -13,6 +13,7 @@ from moeagent.tools.hosts.clock import SystemClock
 from moeagent.tools.hosts.command import Command, masked
 from moeagent.tools.hosts.ports import free_port
 from moeagent.tools.hosts.processes import ProcessState, attach, probe
+from moeagent.tools.server.gpu_memory import still_held, used_memory
 from moeagent.tools.server.lifecycle import ServerHandle, start_server, stop_server
 from moeagent.tools.server.readiness import Progress, ReadyReport, wait_until_ready
 
@@ -42,6 +43,8 @@ class Servers:
         self._handles: dict[str, ServerHandle] = {}
         self._clock = SystemClock()
         self._root = ""
+        self._memory_before: dict[int, int] | None = None
+        """MiB in use by GPU while nothing of this run ran; None when a resume found a server running."""
 
     def ensure(self, launch: str, config: ServerConfig) -> str:
         """Start the launch's server, or adopt the one that is there; returns the command, masked.
@@ -53,6 +56,8 @@ class Servers:
         port = self._port_of(folder) if known else free_port(self._host, self._first_port(folder))
         command = self._command(config, port)
         if known is None:
+            if self._memory_before is None and not self._handles:
+                self._memory_before = used_memory(self._host)
             self._host.put(f"{folder}/port", f"{port}\n".encode())
         self._handles[launch] = start_server(
             self._host, command, run=self._run, launch=launch, folder=folder, port=port
@@ -123,15 +128,28 @@ class Servers:
         handle = self._handles.pop(launch, None) or self._found(launch)
         if handle is None:
             return []
-        report = stop_server(self._host, handle, grace_s=GRACE_S)
+        released = (lambda: not self._held()) if self._memory_before else None
+        report = stop_server(self._host, handle, grace_s=GRACE_S, memory_released=released)
         if report.processes.gone:
             self._retire(handle.folder)
         problems = [] if report.processes.gone else [f"processes {report.processes.remaining} do not end"]
-        return problems if report.port_free else [*problems, f"port {handle.port} is still taken"]
+        problems += [] if report.port_free else [f"port {handle.port} is still taken"]
+        if report.memory_released is False:
+            problems += [f"GPU {gpu} holds {mib} MiB more than before" for gpu, mib in self._held().items()]
+        return problems
 
     def stop_all(self) -> list[str]:
-        """Stop every server that this object knows."""
-        return [problem for launch in list(self._handles) for problem in self.stop(launch)]
+        """Stop every server that this object knows; one that cannot be stopped does not spare the others."""
+        problems: list[str] = []
+        for launch in list(self._handles):
+            try:
+                problems += self.stop(launch)
+            except HostError as error:
+                problems.append(f"{launch} could not be stopped: {error}")
+        return problems
+
+    def _held(self) -> dict[int, int]:
+        return still_held(self._memory_before or {}, used_memory(self._host))
 
     def _command(self, config: ServerConfig, port: int) -> Command:
         install = self._place.installs.get(config.install)
