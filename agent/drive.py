@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from moeagent.agent import steps
+from moeagent.agent.events import Progress
 from moeagent.agent.graph import Step, build, recursion_limit
 from moeagent.agent.loop import Loop
 from moeagent.agent.settings import CampaignSettings
@@ -14,23 +15,30 @@ from moeagent.memory.tape.lines import Json
 def drive(loop: Loop, nodes: Mapping[str, Step] = steps.NODES) -> None:
     """Run the campaign to its conclusion.
 
-    Whatever ends it, the server that was started is stopped and the tape says how it ended. Raises the
-    MoeagentError that ended it.
+    Whatever ends it, the servers that were started are stopped; what the loop itself can say of its end is
+    on the tape. Raises the error that ended it.
     """
     loop.tape.on_amend = lambda amend: amend_settings(loop, amend)
     try:
         _invoke(loop, nodes)
     except Interrupted as interrupted:
-        loop.world.emergency_stop()
+        _stop_servers(loop)
         loop.tape.mark("stopped", str(interrupted))
         raise
-    except TapeError:
-        loop.world.emergency_stop()
-        raise
     except MoeagentError as error:
-        loop.world.emergency_stop()
-        loop.tape.mark("failed", str(error))
+        _stop_servers(loop)
+        if not isinstance(error, TapeError):
+            loop.tape.mark("failed", str(error))
         raise
+    except Exception:
+        # A fault of the program: nobody else would stop them.
+        _stop_servers(loop)
+        raise
+
+
+def _stop_servers(loop: Loop) -> None:
+    for problem in loop.world.emergency_stop():
+        loop.emit(Progress("stop", f"{problem}: `moeagent reap` shows what is left"))
 
 
 def _invoke(loop: Loop, nodes: Mapping[str, Step]) -> None:
