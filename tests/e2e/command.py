@@ -15,11 +15,14 @@ TIMEOUT_S = 240.0
 
 
 def environment(folder: Path, **extra: str) -> dict[str, str]:
-    """A home of its own, no colours, no settings from outside."""
+    """A home and a place for temporary files of its own, no colours, no settings from outside."""
+    temporary = folder / "tmp"
+    temporary.mkdir(exist_ok=True)
     kept = {k: v for k, v in os.environ.items() if not k.startswith(("MOEAGENT_", "OPENAI_"))}
     return {
         **kept,
         "HOME": str(folder),
+        "TMPDIR": str(temporary),
         "COLUMNS": "160",
         "NO_COLOR": "1",
         "PYTHONWARNINGS": "error",
