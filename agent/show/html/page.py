@@ -24,6 +24,7 @@ from moeagent.agent.show.spent import spent
 from moeagent.agent.show.text import SIMULATED, change_text, seconds
 from moeagent.agent.show.visible import short, visible
 from moeagent.memory.records import PredictionScore
+from moeagent.memory.review import read_reviews
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView
 from moeagent.tools.stats.calibration import calibration
@@ -43,6 +44,7 @@ def _content(folder: RunFolder, view: RunView) -> dict[str, Any]:
     tape = folder.read_tape()
     return {
         "view": view,
+        "reviews": read_reviews(folder),
         "simulated": SIMULATED if view.simulated else "",
         "answer": answer(view, found),
         "conclusion": view.ledger.conclusion,
