@@ -13,6 +13,7 @@ Handicap = tuple[dict[str, FlagValue], dict[str, str]]
 HARMLESS = ("enable_mixed_chunk", "disable_radix_cache", "OMP_NUM_THREADS", "CUDA_DEVICE_MAX_CONNECTIONS")
 DP_EP: Mapping[str, FlagValue] = {"--enable-dp-attention": True, "--dp-size": 8, **EP8_FLAGS}
 TP1_DP2: Mapping[str, FlagValue] = {"--tp-size": 1, "--dp-size": 2}
+EP8: Mapping[str, FlagValue] = {"--ep-size": 8}
 TP4_PP2: Mapping[str, FlagValue] = {"--tp-size": 4, "--pp-size": 2}
 
 
@@ -121,7 +122,7 @@ def _world(
         env |= more_env
     start = ServerConfig(engine="sglang", flags=flags, env=env)
     together: tuple[Mapping[str, FlagValue], ...] = (
-        (DP_EP, TP4_PP2) if kind is SM120_MOE else ((TP1_DP2,) if kind is DENSE_PAIR else ())
+        (DP_EP, TP4_PP2, EP8) if kind is SM120_MOE else ((TP1_DP2,) if kind is DENSE_PAIR else ())
     )
     return SimWorld(world, family, start, kind.workload, together)
 

@@ -11,10 +11,11 @@ from functools import cached_property
 from typing import Protocol
 
 from moeagent.memory.records import EngineFacts, Gpu, HostFacts, ModelFacts, ServerConfig, Workload
-from moeagent.tools.sim.cards import DRIVER
+from moeagent.tools.sim.cards import DRIVER, Card
 from moeagent.tools.sim.catalogue import CommandLineError, engine_facts
 from moeagent.tools.sim.environment import model_config
 from moeagent.tools.sim.machines import MODEL_ROOT, instance
+from moeagent.tools.sim.nvidia_smi import topology
 from moeagent.tools.sim.oracle import search
 from moeagent.tools.sim.shapes import GIB
 from moeagent.tools.sim.space import SpaceKnob, space_of
@@ -25,7 +26,7 @@ from moeagent.tools.sim.world import World
 SAFE_LIMIT = 1.1
 """The oracle keeps this far away from the batch at which memory runs out."""
 PAIRED = (
-    "--tp-size", "--pp-size", "--dp-size", "--enable-dp-attention", "--moe-a2a-backend",
+    "--tp-size", "--pp-size", "--dp-size", "--ep-size", "--enable-dp-attention", "--moe-a2a-backend",
     "--moe-runner-backend",
     "--mem-fraction-static", "--max-running-requests", "--speculative-algorithm", "--kv-cache-dtype",
 )  # fmt: skip
@@ -126,6 +127,7 @@ class SimWorld:
             name="sim", machine_id=f"sim-{self.world.machine_name}-{self.world.seed}", gpus=gpus,
             driver=DRIVER,
             cuda="13.0", cpu_cores=machine.cpu_cores, ram_gib=machine.ram_gib, simulated=True,
+            topology=topology([Card(gpu.index, machine, gpu.memory_used_mib) for gpu in gpus]),
         )  # fmt: skip
         facts = ModelFacts(
             path=f"{MODEL_ROOT}/{model.folder}", architecture=model.architecture,
