@@ -170,6 +170,7 @@ class Loop:
             launches=tuple(ledger.launches),
             hypotheses=tuple(ledger.hypotheses),
             verdicts=tuple(v for h in ledger.hypotheses if (v := ledger.verdict(h.id))),
+            adopted=tuple(made.hypothesis for made in ledger.incumbents if made.hypothesis),
             pivots=tuple(ledger.pivots),
             priors=facts.priors,
             rejections=tuple(Rejection(change=r.change, reason=r.reason) for r in ledger.rejections),

@@ -4,6 +4,7 @@ from moeagent.agent.course import Confirming
 from moeagent.agent.judge import Case, Judgement, judge
 from moeagent.agent.limits import experiments_exhausted
 from moeagent.agent.loop import Loop
+from moeagent.agent.provisional import worth_building_on
 from moeagent.memory.ledger import Incumbent
 from moeagent.memory.records import Launch, LaunchOutcome, Verdict, VerdictKind
 from moeagent.tools.stats.allocate import OpenIdea, Step, next_step
@@ -29,7 +30,12 @@ def noise_of(loop: Loop) -> NoiseModel:
 
 def launches_left(loop: Loop) -> int:
     """Launches that ideas may still have; the rest is kept for the confirmation."""
-    return loop.settings.limits.launches - len(loop.ledger.launches) - plan_of(loop).reserve
+    return loop.settings.limits.launches - len(loop.ledger.launches) - reserve_of(loop)
+
+
+def reserve_of(loop: Loop) -> int:
+    """Launches kept for the confirmation; none where steps are not proven and nothing is claimed."""
+    return plan_of(loop).reserve if loop.settings.limits.prove_each_step else 0
 
 
 def judgement_of(loop: Loop, hypothesis_id: str, left: int) -> Judgement:
@@ -60,6 +66,8 @@ def ran(launches: list[Launch]) -> tuple[Launch, ...]:
 
 def judge_ideas(loop: Loop, ideas: list[str], left: int) -> None:
     """Judge these ideas; a verdict closes one, an improvement makes it the incumbent for the others."""
+    if not loop.settings.limits.prove_each_step:
+        left = 0
     for idea in ideas:
         found = judgement_of(loop, idea, left)
         if found.verdict is None:
@@ -67,9 +75,17 @@ def judge_ideas(loop: Loop, ideas: list[str], left: int) -> None:
             continue
         loop.course.open.pop(idea, None)
         loop.decide(found.verdict)
-        if found.verdict.kind is VerdictKind.IMPROVED:
+        if found.verdict.kind is VerdictKind.IMPROVED or leads(loop, idea, found):
             rebase(loop, idea)
             return
+
+
+def leads(loop: Loop, idea: str, found: Judgement) -> bool:
+    """Whether an unproven idea is the one to go on from."""
+    hypothesis = loop.ledger.hypothesis(idea)
+    assert hypothesis is not None
+    assert found.verdict is not None
+    return worth_building_on(loop, hypothesis, found, noise_of(loop).goal)
 
 
 def rebase(loop: Loop, winner: str) -> None:
@@ -96,7 +112,7 @@ def following(loop: Loop) -> Step:
         more_ideas=not course.ended,
         noise_sd=noise_of(loop).goal.cautious().sd,
         launches_left=loop.settings.limits.launches - len(loop.ledger.launches),
-        reserve=plan_of(loop).reserve,
+        reserve=reserve_of(loop),
     )
 
 

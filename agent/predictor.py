@@ -2,6 +2,7 @@
 
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.records import HostFacts, ModelFacts, PredictedEffect, ServerConfig, Workload
+from moeagent.tools.predict.calibration import Calibration
 from moeagent.tools.predict.records import Machine, ModelShape, Prediction, Unknown
 
 
@@ -11,6 +12,7 @@ class CampaignPredictor:
     def __init__(self, workload: Workload, ledger: Ledger) -> None:
         self._workload = workload
         self._ledger = ledger
+        self._calibrated: tuple[int, Calibration] | None = None
         self._machine: Machine | Unknown = Unknown(what="the machine", why="it was not surveyed yet")
         self._model: ModelShape | Unknown = Unknown(what="the model", why="it was not surveyed yet")
 
@@ -21,23 +23,20 @@ class CampaignPredictor:
 
         self._machine = machine_from_facts(host)
         self._model = model_from_facts(model)
+        self._calibrated = None
         return [str(known) for known in (self._machine, self._model) if isinstance(known, Unknown)]
 
     def predict(self, config: ServerConfig) -> Prediction:
         """Memory and speed of a configuration."""
-        from moeagent.tools.predict.learn import calibrate
         from moeagent.tools.predict.predictor import predict
 
-        calibration = calibrate(self._ledger.launches, self._machine, self._model, self._workload)
-        return predict(config, self._machine, self._model, self._workload, calibration)
+        return predict(config, self._machine, self._model, self._workload, self._calibration())
 
     def predict_effects(self, parent: ServerConfig, child: ServerConfig) -> tuple[PredictedEffect, ...]:
         """Relative change of output tok/s at each rung; empty when it cannot be told."""
         from moeagent.tools.predict.effects import effects
-        from moeagent.tools.predict.learn import calibrate
 
-        calibration = calibrate(self._ledger.launches, self._machine, self._model, self._workload)
-        return effects(parent, child, self._machine, self._model, self._workload, calibration)
+        return effects(parent, child, self._machine, self._model, self._workload, self._calibration())
 
     def risk(self, child: ServerConfig) -> tuple[float, str]:
         """Chance that a server of this configuration dies, and why."""
@@ -48,3 +47,13 @@ class CampaignPredictor:
     def impossible(self, config: ServerConfig) -> str | None:
         """Why the configuration would surely die at start, or None."""
         return next(iter(self.predict(config).refusals), None)
+
+    def _calibration(self) -> Calibration:
+        """Derived once per launch: a ranking asks for hundreds of predictions between two launches."""
+        from moeagent.tools.predict.learn import calibrate
+
+        launches = self._ledger.launches
+        if self._calibrated is None or self._calibrated[0] != len(launches):
+            found = calibrate(launches, self._machine, self._model, self._workload)
+            self._calibrated = (len(launches), found)
+        return self._calibrated[1]

@@ -69,6 +69,9 @@ class LimitSettings(Record):
     pivots: PositiveInt = 3
     """Attempts to mend one failed configuration."""
     consecutive_failures: PositiveInt = 6
+    prove_each_step: bool = True
+    """False goes on from what measured best before its gain is proven: for very few launches. No gain is
+    claimed without proof either way."""
     llm_calls: PositiveInt = 100
     llm_tokens: PositiveInt = 1_000_000
     llm_money: PositiveFloat | None = None

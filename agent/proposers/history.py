@@ -20,6 +20,15 @@ FINAL = {VerdictKind.BLOCKED, VerdictKind.INVALID, VerdictKind.NO_OP}
 # of the incumbent. No measurement stands behind these, so they are only ranks.
 RELAXED_DOUBT = 0.4
 SECOND_LOOK_DOUBT = 0.3
+HARMED_DOUBT = 0.3
+TURN_BACK_DOUBT = 0.1
+NOTICEABLE = 0.01
+"""A winner below this effect speaks against more of the same."""
+
+
+def value(config: ServerConfig, knob: str) -> FlagValue | None:
+    """A flag's or a variable's value in the configuration; None when it is not set."""
+    return config.flags.get(knob, config.env.get(knob))
 
 
 class Trial(NamedTuple):
@@ -29,16 +38,18 @@ class Trial(NamedTuple):
     verdict: Verdict
     parent: ServerConfig
     child: ServerConfig
+    adopted: bool = False
 
     @property
     def effect(self) -> float:
-        """Measured effect on the goal, 0 when there is none."""
-        return self.verdict.goal_effect.effect if self.verdict.goal_effect else 0.0
+        """Measured effect on the goal, or else at the highest rung; 0 when there is none."""
+        found = self.verdict.goal_effect or (self.verdict.effects[-1] if self.verdict.effects else None)
+        return found.effect if found else 0.0
 
     @property
     def improved(self) -> bool:
         """Whether it became the incumbent."""
-        return self.verdict.kind is VerdictKind.IMPROVED
+        return self.adopted or self.verdict.kind is VerdictKind.IMPROVED
 
 
 class Past:
@@ -54,7 +65,8 @@ class Past:
         for hypothesis in self.view.hypotheses:
             verdict, parent = self.view.verdict(hypothesis.id), self.view.config(hypothesis.parent)
             if verdict is not None and parent is not None:
-                yield Trial(hypothesis, verdict, parent, parent.apply(hypothesis.change))
+                adopted = hypothesis.id in self.view.adopted
+                yield Trial(hypothesis, verdict, parent, parent.apply(hypothesis.change), adopted)
 
     def _tried(self) -> frozenset[str]:
         configs = [launch.config for launch in self.view.launches]
@@ -77,12 +89,21 @@ class Past:
         for trial in self.trials:
             alone = trial.hypothesis.move == move and "+" not in move
             same = self._normal(trial.hypothesis.change) == wanted
-            if not (alone or same) or trial.improved:
+            if not (alone or same) or (trial.improved and trial.effect > NOTICEABLE):
                 continue
             if trial.verdict.kind in FINAL or trial.parent.id == self.view.incumbent.id:
                 return 0.0
-            doubt *= SECOND_LOOK_DOUBT
-        return doubt
+            doubt *= HARMED_DOUBT if trial.verdict.kind is VerdictKind.REGRESSED else SECOND_LOOK_DOUBT
+        return doubt * (TURN_BACK_DOUBT if self._turns_back(change, move) else 1.0)
+
+    def _turns_back(self, change: ConfigChange, move: str) -> bool:
+        """Whether it takes back what this run adopted, under another name than undoing."""
+        after = self.view.incumbent.apply(change)
+        return not move.startswith("undo:") and any(
+            trial.improved and value(after, knob) == value(trial.parent, knob) != value(trial.child, knob)
+            for trial in self.trials
+            for knob in change.knobs()
+        )
 
     def _earlier(self, change: ConfigChange) -> float:
         doubt = 1.0

@@ -113,6 +113,8 @@ class CampaignView(Record):
     """In order; a launch carries its rungs, its diagnosis and what was in force."""
     hypotheses: tuple[Hypothesis, ...] = ()
     verdicts: tuple[Verdict, ...] = ()
+    adopted: tuple[str, ...] = ()
+    """Ids of the hypotheses that became the incumbent, proven or not."""
     pivots: tuple[Pivot, ...] = ()
     priors: tuple[PriorFinding, ...] = ()
     """Findings of earlier runs whose scope matches."""

@@ -23,6 +23,9 @@ from moeagent.agent.worlds.run_in_memory import MemoryFolder, memory_tape
 from moeagent.agent.worlds.virtual_bench import VirtualBench
 from moeagent.memory.records import VerdictKind
 
+BASELINE_LAUNCHES = 1
+"""A dozen launches are too few to repeat any: steps are taken on what one launch and the prior say."""
+PIVOTS = 1
 NO_LIMIT_HOURS = 1e6
 """Launches are what a contest counts."""
 
@@ -54,11 +57,13 @@ def loop_on(bench: Bench, llm: LlmSettings) -> Loop:
     settings = CampaignSettings(
         engine=EngineSettings(name=baseline.engine),
         model=facts.model.path,
-        baseline=BaselineSettings(flags=dict(baseline.flags), env=dict(baseline.env)),
+        baseline=BaselineSettings(
+            flags=dict(baseline.flags), env=dict(baseline.env), launches=BASELINE_LAUNCHES
+        ),
         workload=bench.workload,
         limits=LimitSettings(
             experiments=bench.launches, launches=bench.launches, hours=NO_LIMIT_HOURS,
-            consecutive_failures=bench.launches,
+            consecutive_failures=bench.launches, pivots=PIVOTS, prove_each_step=False,
         ),
         llm=llm,
     )  # fmt: skip
