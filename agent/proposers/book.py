@@ -58,15 +58,29 @@ class Move(Record):
     """A string that starts with = is an expression."""
     set_env: dict[str, str] = Field(default_factory=dict, alias="env")
     remove: tuple[str, ...] = ()
+    """Flags, and environment variables, which do not begin with a dash."""
     effect: tuple[EffectPoint, ...] = Field(min_length=1)
     cost: float = Field(default=1.0, gt=0)
     """Launch time against the baseline's launch."""
     risk: float = Field(default=0.02, ge=0, le=1)
     """Chance of a crash, before the predictor's word."""
+    unsure: float = Field(default=0.0, ge=0)
+    """Least standard deviation of the predictor's word on this move: for what it cannot know, such as how
+    many drafted tokens are accepted."""
     on_success: tuple[str, ...] = ()
     """Moves that become more likely once this one paid."""
     on_failure: tuple[str, ...] = ()
     """Moves that become more likely once this one did not pay, or died."""
+
+    @property
+    def removed_flags(self) -> tuple[str, ...]:
+        """The flags that it leaves out."""
+        return tuple(name for name in self.remove if name.startswith("-"))
+
+    @property
+    def removed_env(self) -> tuple[str, ...]:
+        """The variables that it leaves out."""
+        return tuple(name for name in self.remove if not name.startswith("-"))
 
     def expressions(self) -> tuple[str, ...]:
         """Every expression in the move."""
@@ -136,12 +150,13 @@ class Book(Record):
 
     def flags(self) -> frozenset[str]:
         """Every flag that a move or a step sets or removes."""
-        moves = (flag for move in self.move for flag in (*move.set_flags, *move.remove))
+        moves = (flag for move in self.move for flag in (*move.set_flags, *move.removed_flags))
         return frozenset(moves) | {flag for step in self.step for flag in (step.flag, *step.also)}
 
     def variables(self) -> frozenset[str]:
         """Every environment variable that a proposer may set."""
-        return frozenset(self.env) | {name for move in self.move for name in move.set_env}
+        moves = {name for move in self.move for name in (*move.set_env, *move.removed_env)}
+        return frozenset(self.env) | moves
 
     @model_validator(mode="after")
     def _consistent(self) -> Self:

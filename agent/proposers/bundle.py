@@ -15,9 +15,11 @@ from moeagent.agent.proposers.question import Question
 from moeagent.agent.proposers.ranking import CRASH_COST, Ranked
 from moeagent.memory.records import ConfigChange
 
-MAX_PARTS = 4
+MAX_PARTS = 6
 LIKELY = 0.75
 """A part must bring a gain with at least this chance."""
+LIKELY_IN_HASTE = 0.55
+"""The same where fewer launches are left than ideas: apart, most of them would never be tried."""
 SAFE = 0.12
 """A part may crash with at most this chance."""
 SHARE = 0.1
@@ -40,7 +42,8 @@ class _Parts(NamedTuple):
 def bundle(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
     """The best ideas that can share a launch, or None when fewer than two can."""
     worth = SHARE * question.view.goal.min_effect
-    able = [r for r in ranked if r.score >= worth and _can_share(r)]
+    likely = _likely(ranked, worth, question)
+    able = [r for r in ranked if r.score >= worth and _can_share(r, likely)]
     if not able:
         return None
     parts = _Parts((able[0],), able[0].candidate.change)
@@ -50,11 +53,17 @@ def bundle(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
     return _ranked(parts, question) if len(parts.ranked) > 1 else None
 
 
-def _can_share(ranked: Ranked) -> bool:
+def _likely(ranked: Sequence[Ranked], worth: float, question: Question) -> float:
+    left = question.view.budget.launches
+    ideas = sum(r.score >= worth for r in ranked)
+    return LIKELY if left is None or left >= ideas else LIKELY_IN_HASTE
+
+
+def _can_share(ranked: Ranked, likely: float) -> bool:
     candidate = ranked.candidate
     if candidate.move.split(":")[0] in APART or candidate.doubt < CERTAIN:
         return False
-    return ranked.gain.chance() >= LIKELY and candidate.risk <= SAFE
+    return ranked.gain.chance() >= likely and candidate.risk <= SAFE
 
 
 def _joined(parts: _Parts, other: Ranked, question: Question) -> _Parts | None:
@@ -106,8 +115,9 @@ def _ranked(parts: _Parts, question: Question) -> Ranked | None:
         risk_why=next((m.risk_why for m in members if m.risk_why), ""),
         doubt=doubt * question.past.doubt(parts.change, question.base.apply(parts.change), "+"),
     )
-    worth = candidate.doubt * (1 - risk) * gain.expected_improvement() / (cost * (1 + CRASH_COST * risk))
-    return Ranked(candidate, gain, round(worth, 6)) if candidate.doubt > 0 else None
+    best, *others = sorted((part.score for part in parts.ranked), reverse=True)
+    worth = (best + OVERLAP * sum(others)) * (1 - risk) / (1 + CRASH_COST * risk)
+    return Ranked(candidate, gain, round(max(worth, best), 6)) if candidate.doubt > 0 else None
 
 
 def _sum(gains: Sequence[Gain]) -> Gain:

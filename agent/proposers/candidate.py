@@ -29,6 +29,8 @@ class Candidate(NamedTuple):
     doubt: float = 1.0
     """Chance factor in (0, 1]."""
     prior: str = ""
+    unsure: float = 0.0
+    """Least standard deviation of the predictor's word."""
 
 
 def whole(knob: Knob | None, value: FlagValue) -> FlagValue:

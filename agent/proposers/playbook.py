@@ -72,7 +72,8 @@ def _informed(
     known, _ = predictor.risk(parent)
     for candidate in candidates:
         child = parent.apply(candidate.change)
-        gains = blend(candidate.gains, predictor.predict_effects(parent, child), error_sd)
+        unsure = max(error_sd, candidate.unsure)
+        gains = blend(candidate.gains, predictor.predict_effects(parent, child), unsure)
         risk, why = predictor.risk(child)
         excess = excess_risk(risk, known)
         if excess > candidate.risk:

@@ -16,6 +16,9 @@ NO_EVIDENCE = 0.6
 """Part of a move's promise that is kept before anything was measured."""
 CONTRADICTED = 0.85
 """Belief in a limit after a lever of it was pulled in vain."""
+NO_SLACK = 0.02
+COUNTED: tuple[LimitName, ...] = ("batch-cap", "kv-capacity")
+"""Limits that are counted, not estimated: what lifts one that does not bind brings nothing."""
 SLACK = 0.15
 """Part of a move's promise that is kept when another limit than its own binds: limits are estimates."""
 
@@ -74,7 +77,8 @@ class Question:
         if not limits or not self.limits:
             return NO_EVIDENCE
         strengths = (x.strength * self._trust(x.name) for x in self.limits if x.name in limits)
-        return min(1.0, SLACK + 2 * max(strengths, default=0.0))
+        slack = NO_SLACK if all(name in COUNTED for name in limits) else SLACK
+        return min(1.0, slack + 2 * max(strengths, default=0.0))
 
     def _trust(self, limit: LimitName) -> float:
         """How far a limit is believed in: less with every lever of it that was pulled in vain."""

@@ -9,6 +9,8 @@ from moeagent.agent.proposers.history import Trial
 from moeagent.agent.proposers.question import Question
 from moeagent.memory.records import ConfigChange, VerdictKind
 
+UNDO_SD = 0.015
+"""Undoing brings back what a winner measured, give or take this: it was adopted because it paid."""
 NEAR_WINNER = 0.005
 """A measured effect above this, too small to be proven alone, is worth a place in a combination."""
 
@@ -83,15 +85,16 @@ def _taken_back(
             source=f"verdict of {trial.hypothesis.id} in this run",
             category="undo",
             change=change,
-            gains=dict.fromkeys(question.view.workload.ladder, Gain(expected, 0.03)),
+            gains=dict.fromkeys(question.view.workload.ladder, Gain(expected, UNDO_SD)),
         )
 
 
 def _only(change: ConfigChange, part: str, question: Question) -> ConfigChange:
     """What of the change belongs to one move of the book."""
     move = next((m for m in question.book.move if m.id == part), None)
-    flags = {s for f in (*move.set_flags, *move.remove) for s in question.spelling.all(f)} if move else set()
-    variables = set(move.set_env) if move else set()
+    touched = (*move.set_flags, *move.removed_flags) if move else ()
+    flags = {spelling for flag in touched for spelling in question.spelling.all(flag)}
+    variables = {*move.set_env, *move.removed_env} if move else set()
     return ConfigChange(
         set_flags={k: v for k, v in change.set_flags.items() if k in flags},
         remove_flags=tuple(k for k in change.remove_flags if k in flags),

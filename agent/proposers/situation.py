@@ -10,10 +10,18 @@ from moeagent.memory.records import Constraint, Rung
 
 
 def goal_rung(view: CampaignView) -> int:
-    """The concurrency at which the goal is decided: the best rung that holds the constraints."""
+    """The concurrency at which the goal is decided: the best rung that holds the constraints.
+
+    Canary rungs are no part of the ladder: a gain is predicted for the ladder's rungs.
+    """
     if view.goal.name == "min-latency":
         return min(view.workload.ladder)
-    rungs = [r for r in view.rungs_of(view.incumbent) if _holds_all(r, view.goal.constraints)]
+    ladder = view.workload.ladder
+    rungs = [
+        rung
+        for rung in view.rungs_of(view.incumbent)
+        if rung.concurrency in ladder and _holds_all(rung, view.goal.constraints)
+    ]
     best = max(rungs, key=lambda r: r.output_tok_s or 0.0, default=None)
     return best.concurrency if best else max(view.workload.ladder)
 

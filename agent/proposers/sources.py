@@ -44,6 +44,7 @@ def book_moves(question: Question) -> Iterator[Candidate]:
             cost=move.cost,
             risk=move.risk,
             doubt=doubt,
+            unsure=move.unsure,
         )
 
 
@@ -54,7 +55,8 @@ def _change_of(move: Move, question: Question) -> ConfigChange | None:
     except UnknownFactError:
         return None
     flags = {flag: whole(question.spelling.declared(flag), value) for flag, value in flags.items()}
-    return question.settle(ConfigChange(set_flags=flags, remove_flags=move.remove, set_env=env))
+    removed = {"remove_flags": move.removed_flags, "remove_env": move.removed_env}
+    return question.settle(ConfigChange(set_flags=flags, set_env=env, **removed))
 
 
 _SOURCES = (book_moves, knob_steps, combinations_of_near_winners, undo_winners, known_winners, declared_knobs)

@@ -6,7 +6,7 @@ from moeagent.agent.proposers.beliefs import Gain
 from moeagent.agent.proposers.book import Step
 from moeagent.agent.proposers.candidate import Candidate, whole
 from moeagent.agent.proposers.expression import UnknownFactError
-from moeagent.agent.proposers.history import SECOND_LOOK_DOUBT
+from moeagent.agent.proposers.history import NOTICEABLE, SECOND_LOOK_DOUBT
 from moeagent.agent.proposers.question import Question
 from moeagent.memory.records import ConfigChange
 
@@ -75,7 +75,7 @@ def _step_gain(step: Step, up: bool, question: Question) -> tuple[Gain, float]:
         if isinstance(before, str) or isinstance(after, str) or before == after:
             continue
         same_way = (after > before) is up
-        if trial.improved:
+        if trial.improved and trial.effect > NOTICEABLE:
             kept = _KEEP * trial.effect
             gain, doubt = (Gain(kept, max(kept, 0.01)), 1.0) if same_way else (gain, SECOND_LOOK_DOUBT)
         elif same_way:
