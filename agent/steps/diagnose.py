@@ -5,6 +5,7 @@ from moeagent.agent.second_opinion import second_opinion
 from moeagent.agent.state import State
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import Diagnosis, LaunchOutcome, Stage
+from moeagent.tools.diagnosis.catalogue import Catalogue
 from moeagent.tools.diagnosis.diagnose import diagnose as diagnose_log
 
 
@@ -24,10 +25,14 @@ def diagnose(loop: Loop, state: State) -> State:
     return {}
 
 
-def cause_in(log_text: str, engine: str, outcome: LaunchOutcome) -> Diagnosis | None:
+def cause_in(
+    log_text: str, engine: str, outcome: LaunchOutcome, catalogue: Catalogue | None = None
+) -> Diagnosis | None:
     """The diagnosis by code alone; None where there is no log, or no line of one in what was printed."""
     stage: Stage | None = "serving" if outcome is LaunchOutcome.DIED_SERVING else None
+    if not log_text.strip():
+        return None
     try:
-        return diagnose_log(log_text, engine=engine, stage=stage) if log_text.strip() else None
+        return diagnose_log(log_text, engine=engine, stage=stage, catalogue=catalogue)
     except InputError:
         return None

@@ -3,6 +3,7 @@
 from moeagent.agent.limits import experiments_exhausted
 from moeagent.agent.loop import Loop
 from moeagent.agent.proposers.protocol import Draft
+from moeagent.agent.proposers.view import CampaignView
 from moeagent.agent.state import State
 from moeagent.memory.ledger import Limit
 
@@ -14,9 +15,9 @@ def propose(loop: Loop, state: State) -> State:
         loop.course.ended = reason
         return {"next": "record"}
     view = loop.view()
-    binding = loop.playbook.limits(view)
-    if binding:
-        loop.decide(Limit(name=binding[0].name, evidence=binding[0].evidence))
+    binding = binding_limit(loop, view)
+    if binding is not None:
+        loop.decide(binding)
     proposal = loop.proposer.propose(view)
     if proposal.note:
         loop.note("proposer", proposal.note)
@@ -25,3 +26,9 @@ def propose(loop: Loop, state: State) -> State:
         return {"next": "record"}
     loop.draft = proposal
     return {"next": "vet"}
+
+
+def binding_limit(loop: Loop, view: CampaignView) -> Limit | None:
+    """What binds the incumbent most, by the measurements so far."""
+    found = loop.playbook.limits(view)
+    return Limit(name=found[0].name, evidence=found[0].evidence) if found else None

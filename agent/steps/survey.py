@@ -21,26 +21,29 @@ def survey(loop: Loop, state: State) -> State:
     error = as_error(found.findings)
     if error is not None:
         raise error
+    concluded = take_in(loop, found)
+    goal = loop.settings.goal.name
+    known = loop.world.known(concluded.scope, workload_text(loop.settings.workload), goal)
+    loop.surveyed.priors = tuple(as_prior(finding) for finding in known)
+    loop.decide(concluded)
+    return {}
+
+
+def take_in(loop: Loop, found: Survey) -> CampaignFacts:
+    """Keep the facts whole for the steps and the predictor; returns what of them is decided."""
     model = found.model or ModelFacts(path=loop.settings.model)
     loop.facts = SurveyFacts(host=found.host, engine=found.engine, model=model)
     unknown = loop.predictor.learn(found.host, model)
-    scope = scope_of(found, model)
-    goal = loop.settings.goal.name
-    known = loop.world.known(scope, workload_text(loop.settings.workload), goal)
-    loop.facts.priors = tuple(as_prior(finding) for finding in known)
-    loop.decide(
-        CampaignFacts(
-            host=found.host,
-            engine=found.engine.engine,
-            engine_version=found.engine.version,
-            knobs_source=found.engine.source,
-            knob_count=len(found.engine.knobs),
-            model=model.model_copy(update={"config": {}}),
-            scope=scope,
-            problems=(*(f.line() for f in found.findings if f.severity == "warning"), *unknown),
-        )
+    return CampaignFacts(
+        host=found.host,
+        engine=found.engine.engine,
+        engine_version=found.engine.version,
+        knobs_source=found.engine.source,
+        knob_count=len(found.engine.knobs),
+        model=model.model_copy(update={"config": {}}),
+        scope=scope_of(found, model),
+        problems=(*(f.line() for f in found.findings if f.severity == "warning"), *unknown),
     )
-    return {}
 
 
 def read(loop: Loop, recorded: dict[str, Any]) -> Survey:

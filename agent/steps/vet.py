@@ -7,7 +7,7 @@ from moeagent.agent.proposers.protocol import Draft
 from moeagent.agent.state import State
 from moeagent.agent.validation import problems_of
 from moeagent.memory.ledger import RejectedIdea
-from moeagent.memory.records import ServerConfig, VerdictKind
+from moeagent.memory.records import Hypothesis, ServerConfig, VerdictKind
 
 MAX_REJECTED = 8
 REFUTED = (VerdictKind.BLOCKED, VerdictKind.REGRESSED, VerdictKind.NEUTRAL, VerdictKind.NO_OP)
@@ -17,22 +17,25 @@ def vet(loop: Loop, state: State) -> State:
     """Number the draft as a hypothesis, or send it back with the reason."""
     draft = loop.draft
     assert draft is not None
-    parent = loop.configs.get(draft.parent)
-    reason = objection(loop, draft, parent)
-    if reason is None and parent is not None:
-        hypothesis = draft.numbered(f"H{len(loop.ledger.hypotheses) + 1}")
-        loop.decide(hypothesis)
-        loop.drafts[hypothesis.id] = draft
-        config = loop.remember(parent.apply(draft.change))
-        return {"next": "approve", "hypothesis": hypothesis.id, "config": config, "attempt": 0, "rejected": 0}
-    loop.decide(
-        RejectedIdea(statement=draft.statement, change=draft.change, reason=reason or "", source=draft.source)
-    )
+    found = vetted(loop, draft)
+    loop.decide(found)
+    if isinstance(found, Hypothesis):
+        loop.drafts[found.id] = draft
+        config = loop.remember(loop.configs[draft.parent].apply(draft.change))
+        return {"next": "approve", "hypothesis": found.id, "config": config, "attempt": 0, "rejected": 0}
     rejected = state.get("rejected", 0) + 1
     if rejected >= MAX_REJECTED:
-        loop.course.ended = f"{rejected} ideas in a row were turned down, the last because {reason}"
+        loop.course.ended = f"{rejected} ideas in a row were turned down, the last because {found.reason}"
         return {"next": "record", "rejected": rejected}
     return {"next": "propose", "rejected": rejected}
+
+
+def vetted(loop: Loop, draft: Draft) -> Hypothesis | RejectedIdea:
+    """The draft with its number, or the reason against it."""
+    reason = objection(loop, draft, loop.configs.get(draft.parent))
+    if reason is None:
+        return draft.numbered(f"H{len(loop.ledger.hypotheses) + 1}")
+    return RejectedIdea(statement=draft.statement, change=draft.change, reason=reason, source=draft.source)
 
 
 def objection(loop: Loop, draft: Draft, parent: ServerConfig | None) -> str | None:
