@@ -10,6 +10,9 @@ from moeagent.memory.records import VerdictKind
 MAX_BARREN_TURNS = 3
 """Turns in a row without an idea after which the model is not asked again in this run."""
 
+PATIENCE = 3
+"""Ideas in a row that did not pay before the playbook has turns in between."""
+
 
 class FallbackProposer:
     """Gives the turn to the model, and to the playbook when the model fails or its ideas do not pay."""
@@ -49,9 +52,9 @@ class FallbackProposer:
 
 
 def _rest_of_the_model(view: CampaignView) -> str:
-    """Why the model sits this turn out: each idea in a row that did not pay doubles the playbook's turns."""
+    """Why the model sits this turn out: after PATIENCE ideas that did not pay the playbook's turns double."""
     failures, waited = _trailing_failures(view)
-    owed = 2 ** (failures - 1) if failures else 0
+    owed = 2 ** (failures - PATIENCE) if failures >= PATIENCE else 0
     if waited >= owed:
         return ""
     return f"the model's last {failures} ideas did not pay; its next turn is in {owed - waited}"

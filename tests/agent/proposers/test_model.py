@@ -188,7 +188,8 @@ def test_a_model_whose_ideas_do_not_pay_gets_fewer_turns(llamacpp_view, play):
             notes.append(draft.note)
             view = play(view, draft, -0.01, VerdictKind.REGRESSED)
     assert sources[0] == "model"
-    assert sources.count("model") <= 4
+    assert sources[:3] == ["model"] * 3
+    assert sources.count("model") <= 6
     assert any("did not pay" in note for note in notes)
 
 
