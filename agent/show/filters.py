@@ -22,7 +22,7 @@ def verdict_named(name: str) -> VerdictKind | None:
         return VerdictKind(name)
     except ValueError:
         near = get_close_matches(name, list(VerdictKind), n=1)
-        known = f"did you mean {near[0]!r}?" if near else f"verdicts are {', '.join(VerdictKind)}"
+        known = f"did you mean {str(near[0])!r}?" if near else f"verdicts are {', '.join(VerdictKind)}"
         raise InputError(f"--verdict {name}: {known}") from None
 
 

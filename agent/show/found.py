@@ -10,9 +10,14 @@ from rich.table import Table
 
 from moeagent.agent.show.plain import Text
 from moeagent.agent.show.text import STYLES, change_text, percent
+from moeagent.agent.show.visible import visible
 from moeagent.memory.records import ConfigChange, VerdictKind
 
 Row = dict[str, Any]
+CELL_CHARS = 32_000
+"""Just below what a cell of Excel and of LibreOffice holds (32,767)."""
+FORMULA = ("=", "+", "@", "\t", "\r")
+"""Beginnings of a cell that a spreadsheet runs."""
 
 
 def with_change(rows: Sequence[Row]) -> list[Row]:
@@ -65,4 +70,6 @@ def _verdict(row: Row) -> Text:
 
 
 def _inert(value: Any) -> Any:
-    return f"'{value}" if isinstance(value, str) and value[:1] in tuple("=+@\t\r") else value
+    if not isinstance(value, str):
+        return value
+    return visible(f"'{value}" if value.startswith(FORMULA) else value, limit=CELL_CHARS)

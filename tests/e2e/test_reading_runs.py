@@ -1,0 +1,129 @@
+"""The commands that read runs, as a user calls them."""
+
+import csv
+import io
+import json
+from pathlib import Path
+
+import pytest
+from e2e.command import moeagent, moeagent_json, start
+from parts.hostile import write_hostile_run
+from parts.made_run import BASELINE, MadeRun, conclusion, facts, hypothesis, verdict, write_run
+
+from moeagent.memory.ledger import Incumbent
+from moeagent.memory.records import ConfigChange, VerdictKind
+
+
+@pytest.fixture(scope="module")
+def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A folder with runs that share a host, one of another model, and one with hostile text."""
+    made = tmp_path_factory.mktemp("reading")
+    runs = made / "runs"
+    write_run(runs, "first")
+    write_run(runs, "second", hypotheses=2)
+    write_run(runs, "other", survey=facts(model="Kimi"))
+    write_hostile_run(runs)
+    moeagent(made, "findings", "--rebuild")
+    return made
+
+
+def test_findings_in_every_format(folder: Path) -> None:
+    text = moeagent(folder, "findings", "chunked", "--verdict", "blocked", "--model", "glm").stdout
+    assert "oom" not in text
+    assert "--chunked-prefill-size 3072" in text.replace("\n", " ")
+    rows = moeagent_json(folder, "findings", "--flag", "chunked-prefill-size", "--limit", "100")["findings"]
+    assert {row["run"] for row in rows} == {"first", "second", "other"}
+    assert rows[0]["change"]["set_flags"]
+    table = list(csv.DictReader(io.StringIO(moeagent(folder, "findings", "--export", "csv").stdout)))
+    exported = json.loads(moeagent(folder, "findings", "--export", "json").stdout)["findings"]
+    assert len(table) == len(exported) == 13
+    assert {row["gain"] for row in table if row["verdict"] != "improved"} == {""}
+
+
+def test_findings_of_an_unknown_verdict_are_refused(folder: Path) -> None:
+    done = moeagent(folder, "findings", "--verdict", "blokked", code=2)
+    assert "did you mean 'blocked'?" in done.stderr
+
+
+def test_compare_shows_what_is_comparable_and_says_why_not(folder: Path) -> None:
+    text = moeagent(folder, "compare", "first", "second", "other").stdout
+    assert "not comparable: other: another model: Kimi, not GLM-5" in text
+    found = moeagent_json(folder, "compare", "first:H2", "second:H2")
+    assert [c["configurations"][0]["label"] for c in found["compared"]] == ["H2", "H2"]
+    done = moeagent(folder, "compare", "first", "other", code=2)
+    assert "nothing can be compared with first" in done.stderr
+    assert "name at least two runs" in moeagent(folder, "compare", "first", code=2).stderr
+    assert "has no 'H77'" in moeagent(folder, "compare", "first:H77", "second", code=2).stderr
+
+
+def test_note_and_review_are_in_the_report(folder: Path) -> None:
+    moeagent(folder, "note", "second", "H2", "try after the driver update")
+    done = moeagent(folder, "review", "second", "H2", "--reject", "another job ran <b>")
+    assert "later runs will not use it" in done.stdout
+    assert "either --confirm or --reject" in moeagent(folder, "review", "second", "H2", code=2).stderr
+    moeagent(folder, "report", "second", "--html", "second.html")
+    page = (folder / "second.html").read_text()
+    assert "try after the driver update" in page
+    assert "another job ran &lt;b&gt;" in page
+    assert "rejected by a reviewer" in moeagent(folder, "findings", "--verdict", "regressed").stdout
+
+
+def test_status_says_what_is_spent_and_what_is_best(folder: Path) -> None:
+    found = moeagent_json(folder, "status", "first")
+    assert found["best"] == "H1"
+    assert found["budget"]["experiments"] == {"used": 5, "limit": 10}
+    assert found["doing"] == ""
+    text = moeagent(folder, "status", "first").stdout
+    assert "SIMULATED" in text
+    assert "5 of 10 experiments" in text
+
+
+def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
+    run = MadeRun(tmp_path / "runs", "live")
+    run.decide(facts())
+    best = Incumbent(config=BASELINE, hypothesis=None)
+    run.decide(best)
+    watching = start(tmp_path, "watch", "live")
+    assert watching.stdout is not None
+    seen = [watching.stdout.readline() for _ in range(4)]
+    assert "SIMULATED" in seen[0]
+    run.decide(hypothesis(1, ConfigChange(set_flags={"--x": 1}), BASELINE))
+    assert any("H1" in line for line in iter(watching.stdout.readline, ""))
+    assert moeagent_json(tmp_path, "status", "live")["status"] == "under way, or cut off"
+    run.decide(verdict(1, VerdictKind.REGRESSED, -0.1))
+    run.decide(conclusion(best, 0.0, 1))
+    rest, _ = watching.communicate(timeout=60)
+    assert watching.returncode == 0
+    assert "regressed" in rest
+    assert "finished: the limit of 1 experiments is reached" in rest
+    events = [
+        json.loads(line) for line in moeagent(tmp_path, "watch", "live", "--json-events").stdout.splitlines()
+    ]
+    assert [e["kind"] for e in events if "kind" in e][-1] == "conclusion"
+    run.close()
+
+
+@pytest.mark.parametrize("columns", ["80", "200"])
+@pytest.mark.parametrize(
+    "command",
+    [("log", "hostile"), ("log", "hostile", "H1"), ("report", "hostile"), ("status", "hostile"),
+     ("watch", "hostile"), ("findings",), ("compare", "hostile", "first")],
+)  # fmt: skip
+def test_hostile_text_cannot_command_the_terminal(
+    folder: Path, command: tuple[str, ...], columns: str
+) -> None:
+    if command[0] == "watch":
+        process = start(folder, *command, COLUMNS=columns, TERM="dumb")
+        assert process.stdout is not None
+        shown = "".join(process.stdout.readline() for _ in range(20))
+        process.kill()
+        process.communicate()
+    else:
+        shown = moeagent(folder, *command, COLUMNS=columns, TERM="dumb").stdout
+    assert not [c for c in shown if not c.isprintable() and c != "\n"]
+
+
+def test_html_report_to_a_place_that_cannot_be_written_is_one_clear_line(folder: Path) -> None:
+    done = moeagent(folder, "report", "first", "--html", "no/such/folder/x.html", code=2)
+    assert done.stderr.startswith("moeagent: cannot write no/such/folder/x.html")
+    assert done.stderr.count("\n") == 1
