@@ -4,7 +4,7 @@ import json
 from pathlib import Path
 
 from e2e.command import moeagent, moeagent_json, tape_lines
-from e2e.test_simulated_campaign import settings
+from e2e.small_run import settings
 from parts.llamacpp import free_port
 
 from moeagent.tools.llm.scripted import ScriptedEndpoint

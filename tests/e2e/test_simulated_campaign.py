@@ -16,43 +16,7 @@ from e2e.command import (
     tape_lines,
     wait_for,
 )
-
-SMALL = """
-[host]
-target = "sim"
-[workload]
-input_len = 16
-output_len = 8
-ladder = [1, 8]
-prompts_per_slot = 1.0
-min_prompts = 2
-[baseline]
-launches = 2
-[limits]
-experiments = 2
-launches = 6
-[output_check]
-batch_sizes = [1]
-prompts = 2
-max_tokens = 4
-[sim]
-seed = 3
-startup_scale = 2000.0
-serving_scale = 4.0
-"""
-
-
-def settings(folder: Path, text: str = SMALL) -> None:
-    (folder / "moeagent.toml").write_text(text)
-
-
-@pytest.fixture(scope="module")
-def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
-    """A folder with one finished run named `done`."""
-    folder = tmp_path_factory.mktemp("finished")
-    settings(folder)
-    moeagent(folder, "run", "--run-id", "done", "--goal", "max-throughput")
-    return folder
+from e2e.small_run import settings
 
 
 def test_run_prints_verdicts_and_next_commands_and_says_simulated(tmp_path: Path) -> None:
