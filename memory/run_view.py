@@ -59,8 +59,13 @@ class RunView:
 
     @property
     def gain(self) -> Effect | None:
-        """The gain that a headline may show: from fresh launches where there are any, else the verdict's."""
+        """The gain that a headline may show: from fresh launches where there are any, else the verdict's.
+
+        None where fresh launches refuted it.
+        """
         conclusion = self.ledger.conclusion
+        if conclusion and conclusion.confirmation == "refuted":
+            return None
         if conclusion and conclusion.confirmed_gain:
             return conclusion.confirmed_gain
         return self.best_verdict.supported_gain if self.best_verdict else None

@@ -12,6 +12,7 @@ def command(
     hypothesis: Annotated[str, typer.Argument(metavar="[ID]", help="One hypothesis whole, such as H3.")] = "",
     verdict: Annotated[str, typer.Option(help="Only hypotheses with this verdict.")] = "",
     flag: Annotated[str, typer.Option(help="Only hypotheses that touch this flag or variable.")] = "",
+    md: Annotated[bool, typer.Option("--md", help="Print the hypotheses as Markdown.")] = False,
     as_json: AsJson = False,
     runs: RunsRoot = DEFAULT_RUNS,
 ) -> None:
@@ -30,6 +31,10 @@ def command(
         from moeagent.agent.show.as_json import print_json
 
         print_json(view.to_json())
+    elif md:
+        from moeagent.agent.show.report import log_markdown
+
+        typer.echo(log_markdown(view), nl=False)
     elif hypothesis:
         print_hypothesis(view, hypothesis, console())
     else:

@@ -1,19 +1,24 @@
 """The findings report in Markdown: the answer first, then the evidence, negative results as much as gains."""
 
-import shlex
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 
+from moeagent.agent.show.calibrated import calibration_sentence, scores
+from moeagent.agent.show.constraints import constraints_sentence
+from moeagent.agent.show.left import binding, resume_command, tiers
+from moeagent.agent.show.markup import cell, code, table
+from moeagent.agent.show.stability import boundary
 from moeagent.agent.show.text import (
     SIMULATED,
     change_text,
     config_text,
     effect_text,
+    in_force_text,
     percent,
     rate,
     seconds,
     verdict_effect_text,
 )
-from moeagent.memory.records import Diagnosis, Hypothesis, Launch, Rung, VerdictKind
+from moeagent.memory.records import Diagnosis, Hypothesis, Launch, Rung
 from moeagent.memory.run_view import RunView
 
 
@@ -24,6 +29,7 @@ def markdown(view: RunView) -> str:
         _throughput(view),
         _hypotheses(view),
         _failures(view),
+        _stability(view),
         _predictions(view),
         _left(view),
         _spent(view),
@@ -32,28 +38,11 @@ def markdown(view: RunView) -> str:
     return "\n".join(line for section in sections for line in section) + "\n"
 
 
-def table(head: Sequence[str], rows: Iterable[Sequence[str]]) -> list[str]:
-    """A Markdown table; cell text cannot break out of its cell."""
-    lines = [f"| {' | '.join(head)} |", f"|{'|'.join(' --- ' for _ in head)}|"]
-    lines += [f"| {' | '.join(cell(text) for text in row)} |" for row in rows]
-    return [*lines, ""]
-
-
-def cell(text: str) -> str:
-    """Text that is data: Markdown and HTML in it stay visible and inert."""
-    flat = " ".join(text.split())
-    for mark in "\\`*_|[]<>#":
-        flat = flat.replace(mark, {"<": "&lt;", ">": "&gt;"}.get(mark, f"\\{mark}"))
-    return "".join(c for c in flat if c.isprintable())
-
-
-def code(text: str) -> list[str]:
-    """Text as a block that nothing inside can close."""
-    fence = "```"
-    while fence in text:
-        fence += "`"
-    clean = "".join(c if c.isprintable() or c in "\n\t" else "\ufffd" for c in text)
-    return [fence, *clean.splitlines(), fence, ""]
+def log_markdown(view: RunView) -> str:
+    """The hypothesis log alone, for an issue or a chat."""
+    lines = [f"# Hypotheses of run {view.run}", ""]
+    lines += [f"**{SIMULATED}.**", ""] if view.simulated else []
+    return "\n".join([*lines, *_hypotheses(view)[2:]]) + "\n"
 
 
 def _answer(view: RunView) -> list[str]:
@@ -67,9 +56,13 @@ def _answer(view: RunView) -> list[str]:
     if verdict and view.gain:
         lines += [f"The best configuration comes from {verdict.hypothesis}: {effect_text(view.gain)}", ""]
         lines += [f"That is {view.gain_source}. {verdict.reason}."]
+    elif verdict:
+        told = f"{verdict.hypothesis} is the best configuration; no number for its gain is supported."
+        lines += [told, "", f"{verdict.reason}."]
     else:
         lines += ["The baseline is the best configuration that was proven: no change is shown to be better."]
     command = view.command_of(view.best)
+    lines += ["", constraints_sentence(view, view.best)]
     return [*lines, "", *(code(command) if command else [f"Configuration: {config_text(view.best)}", ""])]
 
 
@@ -186,42 +179,46 @@ def _failure(launch: Launch, diagnosis: Diagnosis) -> list[str]:
     return [*lines, *(table(["direction", "what", "change", "why"], rows) if rows else [])]
 
 
-def _predictions(view: RunView) -> list[str]:
-    scores = [
-        (h, score)
-        for h in view.ledger.hypotheses
-        if (v := view.ledger.verdict(h.id))
-        for score in v.predictions
-    ]
-    if not scores:
-        return []
-    inside = sum(s.inside for _, s in scores) / len(scores)
-    signs = sum(s.sign_right for _, s in scores) / len(scores)
+def _stability(view: RunView) -> list[str]:
+    found = boundary(view)
     rows = [
-        [h.id, str(s.concurrency), percent(s.predicted), percent(s.measured), "yes" if s.inside else "no"]
-        for h, s in scores
+        [r.label, *r.states, str(r.last_good or "-"), str(r.first_failed or "-"), r.outcomes]
+        for r in found.rows
+    ]
+    head = [
+        "configuration",
+        *(f"at {c}" for c in found.concurrencies),
+        "last good",
+        "first failed",
+        "launches",
+    ]
+    return ["## Stability boundary", "", *table(head, rows)] if rows else []
+
+
+def _predictions(view: RunView) -> list[str]:
+    found = scores(view)
+    if not found:
+        return []
+    rows = [
+        [name, str(s.concurrency), percent(s.predicted), percent(s.measured), "yes" if s.inside else "no"]
+        for name, s in found
     ]
     return [
         "## Predictions against measurements",
         "",
-        f"{inside:.0%} of {len(scores)} lie in the predicted range, {signs:.0%} have the right sign.",
+        calibration_sentence(found),
         "",
         *table(["id", "concurrency", "predicted", "measured", "in range"], rows),
     ]
 
 
 def _left(view: RunView) -> list[str]:
-    open_ones = [
-        h.id
-        for h in view.ledger.hypotheses
-        if (v := view.ledger.verdict(h.id)) is None or v.kind is VerdictKind.INCONCLUSIVE
-    ]
-    limits = [f"- {cell(limit.name)}: {cell(limit.evidence)}" for limit in view.ledger.limits[-3:]]
+    limits = [f"- {cell(sentence)}" for sentence in binding(view)]
     lines = ["## What is left", ""]
-    lines += ["What binds the best configuration:", "", *limits, ""] if limits else []
-    if open_ones:
-        lines += [f"Inconclusive, worth more launches: {', '.join(open_ones)}.", ""]
-    return [*lines, f"Go on with `moeagent resume {shlex.quote(view.run)} --limit experiments=N`.", ""]
+    lines += ["What binds, as far as the measurements name it:", "", *limits, ""] if limits else []
+    for tier in tiers(view):
+        lines += [f"### {tier.name}", "", *(f"- {cell(thing)}" for thing in tier.things), ""]
+    return [*lines, f"Go on with `{resume_command(view)}`.", ""]
 
 
 def _spent(view: RunView) -> list[str]:
@@ -260,15 +257,5 @@ def _appendix(view: RunView) -> list[str]:
         "",
     ]
     seen = {launch.config.id: launch for launch in view.ledger.launches}
-    rows = [[launch.id, config_text(launch.config), _effective(launch)] for launch in seen.values()]
+    rows = [[launch.id, config_text(launch.config), in_force_text(launch)] for launch in seen.values()]
     return [*lines, *table(["launch", "requested", "in force where it differs"], rows)]
-
-
-def _effective(launch: Launch) -> str:
-    """Settings that the engine says differ from what was requested."""
-    differing = [
-        f"{name} {launch.effective[name]}"
-        for name, value in sorted(launch.config.flags.items())
-        if name in launch.effective and str(launch.effective[name]) != str(value)
-    ]
-    return ", ".join(differing) or "-"

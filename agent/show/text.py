@@ -2,7 +2,15 @@
 
 from rich.console import Console
 
-from moeagent.memory.records import ConfigChange, Effect, FlagValue, ServerConfig, Verdict, VerdictKind
+from moeagent.memory.records import (
+    ConfigChange,
+    Effect,
+    FlagValue,
+    Launch,
+    ServerConfig,
+    Verdict,
+    VerdictKind,
+)
 
 SIMULATED = "SIMULATED: these figures come from the simulated machine, not from a GPU"
 STYLES = {
@@ -79,3 +87,13 @@ def seconds(value: float | None) -> str:
     minutes, rest = divmod(round(value), 60)
     hours, minutes = divmod(minutes, 60)
     return f"{hours} h {minutes:02} min" if hours else f"{minutes} min {rest:02} s"
+
+
+def in_force_text(launch: Launch) -> str:
+    """Settings that the engine says differ from what was requested; a dash when none does."""
+    found = [
+        f"{name} {launch.effective[name]}"
+        for name, value in sorted(launch.config.flags.items())
+        if name in launch.effective and str(launch.effective[name]) != str(value)
+    ]
+    return ", ".join(found) or "-"

@@ -123,6 +123,13 @@ def test_hostile_text_cannot_command_the_terminal(
     assert not [c for c in shown if not c.isprintable() and c != "\n"]
 
 
+def test_log_as_markdown_keeps_the_filter(folder: Path) -> None:
+    text = moeagent(folder, "log", "first", "--md", "--verdict", "blocked").stdout
+    rows = [line for line in text.splitlines() if line.startswith("| H")]
+    assert [row.split(" | ")[0] for row in rows] == ["| H3"]
+    assert "SIMULATED" in text
+
+
 def test_html_report_to_a_place_that_cannot_be_written_is_one_clear_line(folder: Path) -> None:
     done = moeagent(folder, "report", "first", "--html", "no/such/folder/x.html", code=2)
     assert done.stderr.startswith("moeagent: cannot write no/such/folder/x.html")

@@ -8,7 +8,6 @@ from moeagent.agent.show.html.measured import constraint_table
 from moeagent.agent.show.html.table import Table
 from moeagent.agent.show.html.words import count, sentence
 from moeagent.agent.show.text import config_text, effect_text, percent, rate
-from moeagent.memory.records import Effect
 from moeagent.memory.run_view import RunView
 
 
@@ -33,7 +32,7 @@ def answer(view: RunView, curves: tuple[Curve, ...]) -> Answer | None:
     """The answer of the run; None when nothing was measured."""
     if view.best is None:
         return None
-    gain = supported_gain(view)
+    gain = view.gain
     return Answer(
         headline=_headline(view),
         gain=effect_text(gain) if gain else "",
@@ -47,14 +46,8 @@ def answer(view: RunView, curves: tuple[Curve, ...]) -> Answer | None:
     )
 
 
-def supported_gain(view: RunView) -> Effect | None:
-    """The run's gain, unless fresh launches refuted it."""
-    conclusion = view.ledger.conclusion
-    return None if conclusion and conclusion.confirmation == "refuted" else view.gain
-
-
 def _headline(view: RunView) -> str:
-    verdict, gain = view.best_verdict, supported_gain(view)
+    verdict, gain = view.best_verdict, view.gain
     if verdict is None:
         return "No change was shown to be better than the baseline."
     if gain is None:
@@ -70,7 +63,7 @@ def _why(view: RunView) -> str:
         tried = count(len(view.ledger.hypotheses), "hypothesis was", "hypotheses were")
         return f"{tried} tried; each is listed below with what was learnt from it."
     reason = view.best_verdict.reason
-    told = f"That is {sentence(view.gain_source)} " if supported_gain(view) else ""
+    told = f"That is {sentence(view.gain_source)} " if view.gain else ""
     return f"{told}{sentence(reason[:1].upper() + reason[1:])}"
 
 

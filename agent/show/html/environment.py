@@ -2,8 +2,7 @@
 
 from moeagent.agent.show.curves import launched
 from moeagent.agent.show.html.table import Table, table
-from moeagent.agent.show.text import config_text
-from moeagent.memory.records import Launch
+from moeagent.agent.show.text import config_text, in_force_text
 from moeagent.memory.run_view import RunView
 
 
@@ -39,20 +38,10 @@ def configurations_table(view: RunView) -> Table:
             each.label,
             ", ".join(launch.id for launch in each.launches),
             config_text(each.config),
-            differing(each.launches[-1]),
+            in_force_text(each.launches[-1]),
             each.launches[-1].command,
         ]
         for each in launched(view)
     ]
     head = ("configuration", "launches", "requested", "in force where it differs", "command")
     return table("Configurations", head, rows)
-
-
-def differing(launch: Launch) -> str:
-    """Settings that the engine says differ from what was requested; a dash when none does."""
-    found = [
-        f"{name} {launch.effective[name]}"
-        for name, value in sorted(launch.config.flags.items())
-        if name in launch.effective and str(launch.effective[name]) != str(value)
-    ]
-    return ", ".join(found) or "-"

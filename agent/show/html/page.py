@@ -6,6 +6,7 @@ from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from moeagent.agent.show import plots
+from moeagent.agent.show.calibrated import calibration_sentence, scores
 from moeagent.agent.show.curves import Curve, curves
 from moeagent.agent.show.html.answer import answer
 from moeagent.agent.show.html.environment import configurations_table, environment_table
@@ -16,7 +17,7 @@ from moeagent.agent.show.html.measured import (
     raw_table,
     throughput_table,
 )
-from moeagent.agent.show.html.tried import failures, glance, score_table, scores, tried, verdict_cell
+from moeagent.agent.show.html.tried import failures, glance, score_table, tried, verdict_cell
 from moeagent.agent.show.html.words import count, sentence
 from moeagent.agent.show.left import binding, resume_command, tiers
 from moeagent.agent.show.lineage import Node, children, lineage
@@ -27,7 +28,6 @@ from moeagent.memory.records import PredictionScore
 from moeagent.memory.review import read_reviews
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView
-from moeagent.tools.stats.calibration import calibration
 
 
 def page(folder: RunFolder, view: RunView) -> str:
@@ -58,7 +58,7 @@ def _content(folder: RunFolder, view: RunView) -> dict[str, Any]:
         "tried": every,
         "glance": glance(every),
         "score_table": score_table(all_scores),
-        "calibration": calibration([score for _, score in all_scores]),
+        "calibration": calibration_sentence(all_scores),
         "failures": failures(view, folder),
         "boundary_table": boundary_table(view),
         "spent": spent(tape.header, tape.entries, view.ledger),

@@ -83,12 +83,6 @@ def glance(found: Sequence[Tried]) -> Table:
     return table("Every hypothesis and its verdict", ("", "verdict", "hypothesis", "#measured", "why"), rows)
 
 
-def scores(view: RunView) -> list[tuple[str, PredictionScore]]:
-    """Every scored prediction with its hypothesis."""
-    verdicts = [(h.id, view.ledger.verdict(h.id)) for h in view.ledger.hypotheses]
-    return [(name, score) for name, verdict in verdicts if verdict for score in verdict.predictions]
-
-
 def score_table(found: Sequence[tuple[str, PredictionScore]]) -> Table:
     """The figures of the prediction picture."""
     rows: list[Row] = [
