@@ -26,6 +26,8 @@ SHARE = 0.1
 """A part must promise at least this share of the smallest effect that counts."""
 OVERLAP = 0.8
 """What is left of the smaller gains: two levers of one limit bring less together than apart."""
+TIE = 1.001
+"""A bundle that is worth as much as its best part goes first: it saves the launches of the others."""
 CERTAIN = 0.9
 """A part must be as sure as this to apply: no doubtful precondition, no earlier failure."""
 APART = ("combine", "undo", "known", "declared")
@@ -38,6 +40,18 @@ class _Parts(NamedTuple):
     ranked: tuple[Ranked, ...]
     change: ConfigChange
 
+    @property
+    def risk(self) -> float:
+        """Chance that any part crashes."""
+        return 1 - math.prod(1 - part.candidate.risk for part in self.ranked)
+
+    def worth(self) -> float:
+        """Expected relative improvement of the launch: a risky part can cost more than it adds."""
+        each = sorted((p.gain.expected_improvement() * p.candidate.doubt for p in self.ranked), reverse=True)
+        promised = each[0] + OVERLAP * sum(each[1:])
+        cost = max(part.candidate.cost for part in self.ranked) * (1 + CRASH_COST * self.risk)
+        return promised * (1 - self.risk) / cost
+
 
 def bundle(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
     """The best ideas that can share a launch, or None when fewer than two can."""
@@ -48,8 +62,9 @@ def bundle(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
         return None
     parts = _Parts((able[0],), able[0].candidate.change)
     for other in able[1:]:
-        if len(parts.ranked) < MAX_PARTS:
-            parts = _joined(parts, other, question) or parts
+        joined = _joined(parts, other, question) if len(parts.ranked) < MAX_PARTS else None
+        if joined is not None and joined.worth() > parts.worth():
+            parts = joined
     return _ranked(parts, question) if len(parts.ranked) > 1 else None
 
 
@@ -98,9 +113,8 @@ def _still_applies(candidate: Candidate, before: ConfigChange, question: Questio
 def _ranked(parts: _Parts, question: Question) -> Ranked | None:
     members = [part.candidate for part in parts.ranked]
     gains = {c: _sum([m.gains[c] for m in members]) for c in question.view.workload.ladder}
-    risk = 1 - math.prod(1 - m.risk for m in members)
     doubt = math.prod(m.doubt for m in members)
-    gain, cost = _sum([part.gain for part in parts.ranked]), max(m.cost for m in members)
+    gain = _sum([part.gain for part in parts.ranked])
     candidate = Candidate(
         move="+".join(m.move for m in members),
         statement="Together: " + "; ".join(m.statement for m in members),
@@ -110,14 +124,14 @@ def _ranked(parts: _Parts, question: Question) -> Ranked | None:
         change=parts.change,
         gains=gains,
         limits=members[0].limits,
-        cost=cost,
-        risk=risk,
+        cost=max(m.cost for m in members),
+        risk=parts.risk,
         risk_why=next((m.risk_why for m in members if m.risk_why), ""),
         doubt=doubt * question.past.doubt(parts.change, question.base.apply(parts.change), "+"),
     )
-    best, *others = sorted((part.score for part in parts.ranked), reverse=True)
-    worth = (best + OVERLAP * sum(others)) * (1 - risk) / (1 + CRASH_COST * risk)
-    return Ranked(candidate, gain, round(max(worth, best), 6)) if candidate.doubt > 0 else None
+    best = max(part.score for part in parts.ranked)
+    score = round(max(parts.worth(), best * TIE), 6)
+    return Ranked(candidate, gain, score) if candidate.doubt > 0 else None
 
 
 def _sum(gains: Sequence[Gain]) -> Gain:
