@@ -3,6 +3,7 @@
 runs/<id>/
 ├── campaign.toml   the settings as resolved
 ├── tape.jsonl      the journal
+├── lock            who works on the run now
 ├── logs/           server logs and other long texts, gzip, named by the hash of their content
 ├── load/           per-request results of each rung, as the load generator packed them
 ├── report.md       findings report
@@ -14,6 +15,7 @@ import hashlib
 import os
 import re
 import secrets
+import zlib
 from collections.abc import Iterator
 from datetime import datetime
 from pathlib import Path
@@ -64,11 +66,11 @@ class RunFolder:
 
     def text(self, name: str) -> str:
         """A text that `put_text` kept. Raises TapeError when it is missing or was changed."""
-        data = gzip.decompress(self._get("logs", name, ".gz"))
-        if _digest(data) != name:
-            raise TapeError(
-                f"{self.path / 'logs' / name}.gz was changed: its content does not match its name"
-            )
+        try:
+            data = gzip.decompress(self._get("logs", name, ".gz"))
+        except (OSError, EOFError, zlib.error) as error:
+            raise TapeError(f"{self.path / 'logs' / name}.gz is damaged: {error}") from None
+        self._check("logs", name, ".gz", data)
         return data.decode("utf-8", "surrogateescape")
 
     def put_raw(self, data: bytes) -> str:
@@ -76,8 +78,10 @@ class RunFolder:
         return self._put("load", data, data, ".bin")
 
     def raw(self, name: str) -> bytes:
-        """Results that `put_raw` kept."""
-        return self._get("load", name, ".bin")
+        """Results that `put_raw` kept. Raises TapeError when they are missing or were changed."""
+        data = self._get("load", name, ".bin")
+        self._check("load", name, ".bin", data)
+        return data
 
     def _put(self, kind: str, content: bytes, stored: bytes, suffix: str) -> str:
         name = _digest(content)
@@ -98,6 +102,11 @@ class RunFolder:
             return path.read_bytes()
         except OSError as error:
             raise TapeError(f"cannot read {path}, which the tape names: {error.strerror}") from None
+
+    def _check(self, kind: str, name: str, suffix: str, content: bytes) -> None:
+        if _digest(content) != name:
+            path = self.path / kind / f"{name}{suffix}"
+            raise TapeError(f"{path} was changed: its content does not match its name")
 
 
 def _digest(content: bytes) -> str:

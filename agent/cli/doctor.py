@@ -6,7 +6,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from moeagent.agent.cli.options import AsJson
+from moeagent.agent.cli.options import DEFAULT_RUNS, AsJson, RunsRoot
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -20,23 +20,36 @@ HostName = Annotated[
 EngineName = Annotated[str | None, typer.Option(help="sglang, vllm or llamacpp; all when left out.")]
 Model = Annotated[str | None, typer.Option(help="Path of the model on that host.")]
 EngineCommand = Annotated[str | None, typer.Option(help="How the engine is started, up to its flags.")]
+Run = Annotated[
+    str | None, typer.Argument(metavar="[RUN]", help="Check this run's folder in place of a host.")
+]
+Salvage = Annotated[bool, typer.Option("--salvage", help="Make a new run of what is sound in a damaged one.")]
 Config = Annotated[Path | None, typer.Option("--config", help="Settings file; moeagent.toml by default.")]
 
 
 def command(
+    run: Run = None,
     host: HostName = None,
     engine: EngineName = None,
     model: Model = None,
     engine_command: EngineCommand = None,
     config: Config = None,
+    salvage: Salvage = False,
     as_json: AsJson = False,
+    runs: RunsRoot = DEFAULT_RUNS,
 ) -> None:
-    """Survey a host: what works, what is missing, what to do. Nothing is changed there.
+    """Survey a host, or check a run's folder: what works, what is missing, what to do. Nothing is changed.
 
-    Exit codes: 0 a campaign can start; else that of the first thing in its way: 2 model, 3 host, 4 engine.
+    Exit codes for a host: 0 a campaign can start; else that of the first thing in its way: 2 model, 3 host,
+    4 engine. For a run: 0 it can go on, 6 it is damaged.
 
     Example: moeagent doctor --host user@gpu1 --engine sglang --model /models/GLM-5-NVFP4
     """
+    if run is not None:
+        from moeagent.agent.cli.doctor_run import doctor_run
+
+        doctor_run(run, runs, wants_salvage=salvage, as_json=as_json)
+        return
     import json
     import shlex
 

@@ -81,15 +81,18 @@ def read_tape(path: Path) -> TapeFile:
     A torn last line is set aside. A torn line inside the file is accepted only where the next line is a
     marker that names it. Raises InputError when there is no tape, TapeError at the first bad line.
     """
-    try:
-        data = path.read_bytes()
-    except FileNotFoundError:
-        raise InputError(
-            f"there is no tape at {path}: `moeagent runs` lists the runs that have one"
-        ) from None
-    except OSError as error:
-        raise InputError(f"cannot read the tape {path}: {error.strerror}") from None
-    lines = data.split(b"\n")
+    tape, problem = scan_tape(path)
+    if problem is not None:
+        raise _located(problem, path)
+    return tape
+
+
+def scan_tape(path: Path) -> tuple[TapeFile, TapeError | None]:
+    """The sound lines from the tape's beginning, and what is wrong with the first bad one, if any.
+
+    Raises InputError when there is no tape, TapeError when not even its header is sound.
+    """
+    lines = _read(path).split(b"\n")
     tail = lines.pop()
     entries: list[Entry] = []
     for line_no, line in enumerate(lines, start=1):
@@ -97,13 +100,30 @@ def read_tape(path: Path) -> TapeFile:
         try:
             entries.append(decode(line, line_no, previous))
         except TapeError as error:
-            if not _named_torn(lines, line_no, line, previous):
-                raise _located(error, path) from None
+            if _named_torn(lines, line_no, line, previous):
+                continue
+            if not entries:
+                raise TapeError(
+                    f"{path}: {error}. Nothing after it can be trusted; campaign.toml beside it holds the "
+                    "settings: `moeagent run --config` starts anew with them"
+                ) from None
+            return TapeFile(path, tuple(entries)), error
     if not entries or entries[0].type != "header":
         raise TapeError(f"{path} has no header line: it is not a moeagent tape, or its run never started")
     if tail and (whole := _whole(tail, len(lines) + 1, entries[-1].sum)):
-        return TapeFile(path, (*entries, whole), unterminated=True)
-    return TapeFile(path, tuple(entries), tail, unterminated=bool(tail))
+        return TapeFile(path, (*entries, whole), unterminated=True), None
+    return TapeFile(path, tuple(entries), tail, unterminated=bool(tail)), None
+
+
+def _read(path: Path) -> bytes:
+    try:
+        return path.read_bytes()
+    except FileNotFoundError:
+        raise InputError(
+            f"there is no tape at {path}: `moeagent runs` lists the runs that have one"
+        ) from None
+    except OSError as error:
+        raise InputError(f"cannot read the tape {path}: {error.strerror}") from None
 
 
 def _whole(tail: bytes, line_no: int, previous: str) -> Entry | None:
@@ -132,6 +152,6 @@ def torn_mark(piece: bytes) -> str:
 
 def _located(error: TapeError, path: Path) -> TapeError:
     return TapeError(
-        f"{path}: {error}. The lines before it are sound: `moeagent log` and `moeagent report` read a copy "
-        "that ends there, and a copy of the run folder from a backup replays"
+        f"{path}: {error}. `moeagent doctor RUN --salvage` makes a new run of the lines before it, which "
+        "`moeagent resume` goes on with; a copy of the run folder from a backup replays"
     )
