@@ -12,6 +12,9 @@ def command(
     hypothesis: Annotated[str, typer.Argument(metavar="[ID]", help="One hypothesis whole, such as H3.")] = "",
     verdict: Annotated[str, typer.Option(help="Only hypotheses with this verdict.")] = "",
     flag: Annotated[str, typer.Option(help="Only hypotheses that touch this flag or variable.")] = "",
+    last: Annotated[
+        int, typer.Option(min=0, help="Rows of the table: only the last so many hypotheses; 0 for all.")
+    ] = 50,
     md: Annotated[bool, typer.Option("--md", help="Print the hypotheses as Markdown.")] = False,
     as_json: AsJson = False,
     runs: RunsRoot = DEFAULT_RUNS,
@@ -20,7 +23,7 @@ def command(
 
     Example: moeagent log last --verdict blocked
     """
-    from moeagent.agent.show.filters import keep_only
+    from moeagent.agent.show.filters import keep_last, keep_only
     from moeagent.agent.show.log import print_hypothesis, print_log
     from moeagent.agent.show.text import console
     from moeagent.memory.run_folder import find_run
@@ -38,4 +41,7 @@ def command(
     elif hypothesis:
         print_hypothesis(view, hypothesis, console())
     else:
+        left_out = keep_last(view, last) if last else 0
         print_log(view, console())
+        if left_out:
+            typer.echo(f"{left_out} earlier hypotheses are not shown: --last 0 shows all")

@@ -14,6 +14,16 @@ def keep_only(view: RunView, *, verdict: str = "", flag: str = "") -> RunView:
     return view
 
 
+def keep_last(view: RunView, count: int) -> int:
+    """Keep the last hypotheses, launches of these, of baseline and best; returns how many are left out."""
+    everything = view.ledger.hypotheses
+    view.ledger.hypotheses = everything[-count:]
+    best = view.ledger.incumbent.hypothesis if view.ledger.incumbent else None
+    kept = {None, best, *(h.id for h in view.ledger.hypotheses)}
+    view.ledger.launches = [launch for launch in view.ledger.launches if launch.hypothesis in kept]
+    return len(everything) - len(view.ledger.hypotheses)
+
+
 def verdict_named(name: str) -> VerdictKind | None:
     """The verdict of this name; None for no name. Raises InputError for one that does not exist."""
     if not name:

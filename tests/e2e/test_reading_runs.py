@@ -123,6 +123,14 @@ def test_hostile_text_cannot_command_the_terminal(
     assert not [c for c in shown if not c.isprintable() and c != "\n"]
 
 
+def test_log_shows_the_last_hypotheses_and_says_what_it_left_out(folder: Path) -> None:
+    text = moeagent(folder, "log", "first", "--last", "2").stdout
+    assert "3 earlier hypotheses are not shown" in text
+    assert "KiB keeps" in text
+    assert " H3 " not in text
+    assert " H3 " in moeagent(folder, "log", "first", "--last", "0").stdout
+
+
 def test_log_as_markdown_keeps_the_filter(folder: Path) -> None:
     text = moeagent(folder, "log", "first", "--md", "--verdict", "blocked").stdout
     rows = [line for line in text.splitlines() if line.startswith("| H")]
