@@ -34,10 +34,13 @@ def command(
         str | None, typer.Option(help="Show one signature and exit.", metavar="SIGNATURE")
     ] = None,
     signatures: Annotated[list[Path] | None, typer.Option(help="TOML file of your own signatures.")] = None,
+    ssh_config: Annotated[str, typer.Option(help="SSH configuration file.")] = "",
+    accept_new: Annotated[bool, typer.Option("--accept-new", help="Accept an unknown SSH host key.")] = False,
 ) -> None:
     """Name the cause in a server's log: class, causing line, what to change next.
 
-    Exit status 0 when an answer was given (a healthy log is one), 2 when the input cannot be read.
+    Exit status 0 when an answer was given (a healthy log is one), 2 when the input cannot be read, 3 when the
+    host cannot. With --host the log is searched there; only selected lines travel.
 
     Example: moeagent diagnose server.log --json
     """
@@ -50,7 +53,7 @@ def command(
     from moeagent.tools.diagnosis import diagnose_log
 
     known = _stage(stage)
-    log = _read(file, host, catalogue)
+    log = _read_on_host(file, host, ssh_config, accept_new, catalogue) if host else _read(file, catalogue)
     answer = diagnose_log(log, engine=engine, stage=known, catalogue=catalogue)
     if as_json:
         typer.echo(
@@ -70,9 +73,7 @@ def _stage(name: str | None) -> Stage | None:
     raise InputError(f"--stage {name!r} is unknown; use one of {', '.join(get_args(Stage))}")
 
 
-def _read(file: str, host: str | None, catalogue: "Catalogue") -> "Log":
-    if host is not None:
-        return _read_on_host(file, host, catalogue)
+def _read(file: str, catalogue: "Catalogue") -> "Log":
     from moeagent.tools.diagnosis.reading import read_log, read_stream
 
     if file != "-":
@@ -84,13 +85,16 @@ def _read(file: str, host: str | None, catalogue: "Catalogue") -> "Log":
     return read_stream(sys.stdin.buffer, "standard input", catalogue)
 
 
-def _read_on_host(file: str, host: str, catalogue: "Catalogue") -> "Log":
+def _read_on_host(file: str, host: str, ssh_config: str, accept_new: bool, catalogue: "Catalogue") -> "Log":
     if file == "-":
         raise InputError("--host needs the path of the log on that host")
+    from moeagent.agent.place import ssh_settings
+    from moeagent.agent.settings import HostSettings
     from moeagent.tools.diagnosis.remote import read_on_host
     from moeagent.tools.hosts.factory import open_host
 
-    machine = open_host(host)
+    ssh = ssh_settings(HostSettings(target=host, ssh_config=ssh_config or None, accept_new=accept_new))
+    machine = open_host(host, ssh=ssh)
     try:
         return read_on_host(machine, file, catalogue)
     finally:
