@@ -6,6 +6,9 @@ The loop appends to it while it runs; `log` and `report` rebuild it from a tape 
 from collections.abc import Callable, Iterable
 from typing import Any
 
+from pydantic import ValidationError
+
+from moeagent.memory.errors import LoopVersionError
 from moeagent.memory.records import (
     ConfigChange,
     Effect,
@@ -115,11 +118,14 @@ class Ledger:
 
     @classmethod
     def from_entries(cls, entries: Iterable[Entry]) -> "Ledger":
-        """Rebuild from a tape's entries, without running the loop."""
+        """Rebuild from a tape's entries, without running the loop.
+
+        Raises LoopVersionError at a decision that this version does not know.
+        """
         ledger = cls()
         for entry in entries:
             if entry.type == "decision":
-                ledger.add(DECISIONS[entry.body["kind"]].model_validate(entry.body["value"]))
+                ledger.add(decision_of(entry))
         return ledger
 
     def add(self, record: Record) -> None:
@@ -191,6 +197,18 @@ class Ledger:
             for rung in launch.rungs
             if rung.concurrency == concurrency and rung.usable
         ]
+
+
+def decision_of(entry: Entry) -> Record:
+    """The decision that a line of the tape holds."""
+    kind = entry.body["kind"]
+    try:
+        return DECISIONS[kind].model_validate(entry.body["value"])
+    except (KeyError, ValidationError):
+        raise LoopVersionError(
+            f"tape line {entry.line_no} holds a decision {kind!r} that this version does not know: the "
+            "version of moeagent that the first line of the tape names reads it"
+        ) from None
 
 
 def kind_of(record: Record) -> str:

@@ -12,7 +12,7 @@ from rich.live import Live
 from moeagent.agent.show.lines import lines_of
 from moeagent.agent.show.plain import Text
 from moeagent.agent.show.status import Standing, standing, status_text
-from moeagent.memory.ledger import DECISIONS
+from moeagent.memory.ledger import decision_of
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Entry
 
@@ -38,8 +38,7 @@ def as_lines(target: Console) -> Show:
 
     def show(now: Standing, fresh: list[Entry]) -> None:
         for entry in fresh:
-            record = DECISIONS[entry.body["kind"]].model_validate(entry.body["value"])
-            for line in lines_of(record):
+            for line in lines_of(decision_of(entry)):
                 target.print(line)
         if now.doing and now.doing != told[0]:
             target.print(Text(f"  {now.doing}", style="dim"))

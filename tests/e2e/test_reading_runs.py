@@ -138,6 +138,17 @@ def test_log_as_markdown_keeps_the_filter(folder: Path) -> None:
     assert "SIMULATED" in text
 
 
+@pytest.mark.parametrize("command", ["log", "report", "status", "watch"])
+def test_a_run_of_another_version_is_named_as_one(tmp_path: Path, command: str) -> None:
+    run = MadeRun(tmp_path / "runs", "newer")
+    run.decide(facts())
+    run.decide_raw("insight", {"text": "from another version"})
+    run.close()
+    done = moeagent(tmp_path, command, "newer", code=8)
+    assert "line 3 holds a decision 'insight' that this version does not know" in done.stderr
+    assert "damaged" in moeagent(tmp_path, "runs").stdout
+
+
 def test_html_report_to_a_place_that_cannot_be_written_is_one_clear_line(folder: Path) -> None:
     done = moeagent(folder, "report", "first", "--html", "no/such/folder/x.html", code=2)
     assert done.stderr.startswith("moeagent: cannot write no/such/folder/x.html")

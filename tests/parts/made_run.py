@@ -79,7 +79,11 @@ class MadeRun:
 
     def decide(self, record: Record) -> None:
         """One decision."""
-        self._tape.decide(kind_of(record), value_of(record))
+        self.decide_raw(kind_of(record), value_of(record))
+
+    def decide_raw(self, kind: str, value: dict[str, Any]) -> None:
+        """A decision as another version may have written it."""
+        self._tape.decide(kind, value)
 
     def launch(
         self,
