@@ -15,7 +15,7 @@ from moeagent.memory.findings.schema import write_transaction
 from moeagent.memory.findings.store import FindingsStore
 from moeagent.memory.run_view import RunView
 
-WORDS = ("expert", "parallelism", "chunked", "prefill", "graphs", "memory", "attention", "kernels", "batch")
+WORDS = [
     "expert",
     "parallelism",
     "chunked",
@@ -97,8 +97,16 @@ def fill(store: FindingsStore, runs: int) -> None:
 def run_rows(number: int) -> Iterator[dict[str, object]]:
     gpu = ("RTX PRO 6000", "H200")[number % 2]
     yield {
-        "id": f"run{number:04}", "created_at": f"2026-{number:04}", "goal": "max-throughput", "workload": "w",
-        "gpu": gpu, "gpu_count": 8, "engine": "sglang", "model": "GLM-5", "simulated": 0, "status": "finished",
+        "id": f"run{number:04}",
+        "created_at": f"2026-{number:04}",
+        "goal": "max-throughput",
+        "workload": "w",
+        "gpu": gpu,
+        "gpu_count": 8,
+        "engine": "sglang",
+        "model": "GLM-5",
+        "simulated": 0,
+        "status": "finished",
     }
 
 
@@ -107,15 +115,28 @@ def hypothesis_rows(number: int) -> Iterator[dict[str, object]]:
     for i in range(50):
         first, second = pairs[(number * 50 + i) % len(pairs)]
         yield {
-            "run": f"run{number:04}", "id": f"H{i}", "statement": f"{first} {second}", "reason": "because",
-            "knobs": f"--flag-{i}", "change": "{}", "verdict": KINDS[(i + number) % 5], "verdict_reason": "so",
-            "effect": 0.1, "low": 0.0, "high": 0.2,
+            "run": f"run{number:04}",
+            "id": f"H{i}",
+            "statement": f"{first} {second}",
+            "reason": "because",
+            "knobs": f"--flag-{i}",
+            "change": "{}",
+            "verdict": KINDS[(i + number) % 5],
+            "verdict_reason": "so",
+            "effect": 0.1,
+            "low": 0.0,
+            "high": 0.2,
         }
 
 
 def rung_rows(number: int) -> Iterator[dict[str, object]]:
     for launch, concurrency in itertools.product(range(200), (1, 10, 64, 256, 1024)):
         yield {
-            "run": f"run{number:04}", "launch": f"L{launch}", "concurrency": concurrency, "completed": 1,
-            "failed": 0, "output_tok_s": 100.0, "invalid": "",
+            "run": f"run{number:04}",
+            "launch": f"L{launch}",
+            "concurrency": concurrency,
+            "completed": 1,
+            "failed": 0,
+            "output_tok_s": 100.0,
+            "invalid": "",
         }
