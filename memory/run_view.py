@@ -2,6 +2,7 @@
 
 from typing import Any
 
+from moeagent.memory.collector import collector_paused
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.records import Effect, Hypothesis, Launch, Rung, ServerConfig, Verdict
 from moeagent.memory.run_folder import RunFolder
@@ -22,7 +23,8 @@ class RunView:
     @classmethod
     def read(cls, folder: RunFolder) -> "RunView":
         """From the run's tape, without running the loop."""
-        return cls.of_tape(folder.read_tape())
+        with collector_paused():
+            return cls.of_tape(folder.read_tape())
 
     @classmethod
     def of_tape(cls, tape: TapeFile) -> "RunView":

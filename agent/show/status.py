@@ -9,6 +9,7 @@ from moeagent.agent.show.log import best_text, verdict_text
 from moeagent.agent.show.plain import Text
 from moeagent.agent.show.spent import Spent, spent
 from moeagent.agent.show.text import SIMULATED, seconds, verdict_effect_text
+from moeagent.memory.collector import collector_paused
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView
 from moeagent.memory.tape.lines import Entry
@@ -69,8 +70,9 @@ class Standing:
 
 def standing(folder: RunFolder) -> Standing:
     """Read the tape as it is now; a line that is being written is left out."""
-    tape = folder.read_tape()
-    view = RunView.of_tape(tape)
+    with collector_paused():
+        tape = folder.read_tape()
+        view = RunView.of_tape(tape)
     doing = _doing(tape.entries[-1])
     return Standing(view=view, spent=spent(tape.header, tape.entries, view.ledger), doing=doing)
 
