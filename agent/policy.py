@@ -10,7 +10,7 @@ from moeagent.memory.records import Launch, LaunchOutcome, Verdict, VerdictKind
 from moeagent.tools.stats.allocate import OpenIdea, Step, next_step
 from moeagent.tools.stats.assess import Assessment
 from moeagent.tools.stats.boundary import Plan
-from moeagent.tools.stats.confirm import Confirmation, confirm, confirmation_plan
+from moeagent.tools.stats.confirm import Confirmation, confirm, confirmation_plan, overall_gain
 from moeagent.tools.stats.noise import NoiseModel, noise_model
 
 NEVER_RAN = (LaunchOutcome.REFUSED,)
@@ -138,13 +138,24 @@ def claim_of(loop: Loop) -> Verdict | None:
 
 
 def confirmation_of(loop: Loop) -> Confirmation:
-    """What the fresh launches say."""
+    """What the fresh launches say, with the headline held down by all launches of both."""
     confirming = loop.course.confirming
     fresh = loop.ledger.launches[confirming.first :] if confirming else []
+    goal, noise = loop.settings.goal, noise_of(loop)
+    price = loop.settings.host.price_per_hour
+    baseline, champion = loop.baseline.id, loop.incumbent.id
+    overall = overall_gain(
+        goal,
+        [launch for launch in loop.ledger.launches if launch.config.id == baseline],
+        [launch for launch in loop.ledger.launches if launch.config.id == champion],
+        noise,
+        price_per_hour=price,
+    )
     return confirm(
-        loop.settings.goal,
-        [launch for launch in fresh if launch.config.id == loop.baseline.id],
-        [launch for launch in fresh if launch.config.id == loop.incumbent.id],
-        noise_of(loop),
-        price_per_hour=loop.settings.host.price_per_hour,
+        goal,
+        [launch for launch in fresh if launch.config.id == baseline],
+        [launch for launch in fresh if launch.config.id == champion],
+        noise,
+        overall=overall,
+        price_per_hour=price,
     )

@@ -100,6 +100,14 @@ class Servers:
         """A local port that reaches the server."""
         return self._host.forward(self._handles[launch].port)
 
+    def port_on_host(self, launch: str) -> int:
+        """The port that the server has on its own machine."""
+        return self._handles[launch].port
+
+    def folder_of(self, launch: str) -> str:
+        """The server's folder on its machine."""
+        return self._handles[launch].folder
+
     def settle(self, launch: str, wait_s: float) -> ProcessState:
         """How the server is; one that is dying gets a moment to finish."""
         deadline = self._clock.now() + wait_s
@@ -111,7 +119,7 @@ class Servers:
 
     def log(self, launch: str) -> str:
         """The server's whole log; the middle of a very long one is left out, and the text says so."""
-        path = f"{self._folder_of(launch)}/server.log"
+        path = f"{self._log_folder(launch)}/server.log"
         try:
             head = self._host.read(path, limit=LOG_HEAD + LOG_TAIL)
             if len(head) < LOG_HEAD + LOG_TAIL:
@@ -173,7 +181,7 @@ class Servers:
             number += 1
         return self._numbered(base, number)
 
-    def _folder_of(self, launch: str) -> str:
+    def _log_folder(self, launch: str) -> str:
         """The folder whose log belongs to the launch: also one that was stopped."""
         if launch in self._handles:
             return self._handles[launch].folder

@@ -6,7 +6,7 @@ Precedence: command line, then environment (MOEAGENT_LIMITS__HOURS=8), then the 
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any
+from typing import Any, Literal
 
 from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
@@ -160,6 +160,8 @@ class CampaignSettings(BaseSettings):
     """The engineer's own hypotheses, tried first and judged like any other."""
     approve: bool = False
     """Ask before each launch of a new configuration."""
+    load_from: Literal["auto", "controller", "host"] = "auto"
+    """Where the load generator runs: here by a forwarded port, or on the host (auto: from 200 streams)."""
     start_timeout_s: PositiveFloat = 1800.0
     """Longest time that a server may take from start to ready."""
     rung_timeout_s: PositiveFloat = 1800.0

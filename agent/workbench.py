@@ -13,7 +13,7 @@ from typing import Any
 from moeagent.agent.events import Events, Progress
 from moeagent.agent.findings_index import STORE
 from moeagent.agent.interrupt import StopRequest
-from moeagent.agent.place import Place, open_place
+from moeagent.agent.place import SIM, Place, open_place
 from moeagent.agent.servers import Servers
 from moeagent.agent.settings import CampaignSettings
 from moeagent.memory.errors import HostError, RemoteError
@@ -22,9 +22,10 @@ from moeagent.memory.records import Scope, ServerConfig
 from moeagent.memory.tape.lines import Json
 from moeagent.tools.engines.registry import engine_by_name
 from moeagent.tools.hosts.command import Command
+from moeagent.tools.load.on_host import run_rung_on_host
 from moeagent.tools.load.probe import ask, calibrate
 from moeagent.tools.load.runner import run_rung
-from moeagent.tools.load.spec import RungSpec, Target
+from moeagent.tools.load.spec import RungOutcome, RungSpec, Target
 
 KeepText = Callable[[str], str]
 KeepRaw = Callable[[bytes], str]
@@ -32,6 +33,8 @@ DEATH_S = 10.0
 """After a failed rung the server gets this long to finish dying: SGLang needs seconds to end its ranks."""
 INFO_TIMEOUT_S = 20.0
 CONNECT_S = 60.0
+FORWARDED_STREAMS = 200
+"""Streams that a forwarded port carries without slowing them; more are loaded from the host itself."""
 
 
 class Workbench:
@@ -133,15 +136,7 @@ class Workbench:
         """Load the server at one concurrency and look how it is afterwards."""
         servers = self._own()
         relaunched = servers.revive(launch, config)
-        rung_spec = RungSpec.model_validate(spec)
-        step = f"concurrency {rung_spec.concurrency}"
-        with servers.port(launch) as port:
-            outcome = run_rung(
-                self._target(port),
-                rung_spec,
-                on_progress=lambda *told: self._fill(step, *told),
-                deadline_s=self._settings.rung_timeout_s,
-            )
+        outcome = self._measure(launch, RungSpec.model_validate(spec))
         rung = outcome.rung.model_copy(update={"raw": keep(outcome.raw)})
         state = servers.settle(launch, DEATH_S if rung.failed else 0.0)
         return {
@@ -150,6 +145,28 @@ class Workbench:
             "exit_code": state.exit_code,
             "relaunched": relaunched,
         }
+
+    def _measure(self, launch: str, spec: RungSpec) -> RungOutcome:
+        """From this machine through a forwarded port, or on the host itself where so many streams want it."""
+        servers, deadline_s = self._own(), self._settings.rung_timeout_s
+        if self._on_host(spec.concurrency):
+            self._fill(f"concurrency {spec.concurrency} on the host", 0, 0, 0, 0.0)
+            target = self._target(servers.port_on_host(launch))
+            return run_rung_on_host(
+                self._at().host, target, spec, folder=servers.folder_of(launch), deadline_s=deadline_s
+            )
+        with servers.port(launch) as port:
+            return run_rung(
+                self._target(port),
+                spec,
+                on_progress=lambda *told: self._fill(f"concurrency {spec.concurrency}", *told),
+                deadline_s=deadline_s,
+            )
+
+    def _on_host(self, concurrency: int) -> bool:
+        where = self._settings.load_from
+        remote = self._settings.host.target not in ("local", SIM)
+        return remote and (where == "host" or (where == "auto" and concurrency > FORWARDED_STREAMS))
 
     def sample_outputs(self, launch: str, config: ServerConfig, asked: Json) -> Json:
         """Greedy answers for the output check."""

@@ -3,7 +3,6 @@
 from pathlib import Path
 
 import pytest
-
 from docs.generate import PAGES
 
 ROOT = Path(__file__).parents[2]

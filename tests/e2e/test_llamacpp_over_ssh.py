@@ -15,6 +15,7 @@ from moeagent.tools.load.spec import RandomPrompts, RungSpec, Target
 
 SETTINGS = """
 model = "{model}"
+load_from = "{load_from}"
 [host]
 target = "box"
 ssh_config = "{folder}/ssh_config"
@@ -34,8 +35,8 @@ batch_sizes = [1]
 prompts = 2
 max_tokens = 8
 [limits]
-experiments = 2
-launches = 8
+experiments = {experiments}
+launches = {launches}
 [[idea]]
 statement = "Eight slots serve eight streams at once"
 flags = {{ "-np" = 8 }}
@@ -60,14 +61,24 @@ def measured_apart(model: Path, flags: dict[str, FlagValue]) -> float:
     return max(r.output_tok_s or 0.0 for r in rungs)
 
 
-def test_campaign_over_ssh_and_independent_measurement(tmp_path: Path) -> None:
+@pytest.mark.parametrize(("load_from", "experiments", "launches"), [("controller", 2, 8), ("host", 1, 4)])
+def test_campaign_over_ssh_and_independent_measurement(
+    tmp_path: Path, load_from: str, experiments: int, launches: int
+) -> None:
     model = tiny_model(tmp_path)
     server = Sshd(tmp_path / "sshd").start()
     (tmp_path / "ssh_config").write_text(
         f"Host box\n HostName 127.0.0.1\n Port {server.port}\n IdentityFile {server.user_key}\n"
         f" UserKnownHostsFile {server.home}/.ssh/known_hosts\n"
     )
-    text = SETTINGS.format(model=model, folder=tmp_path, python=sys.executable)
+    text = SETTINGS.format(
+        load_from=load_from,
+        experiments=experiments,
+        launches=launches,
+        model=model,
+        folder=tmp_path,
+        python=sys.executable,
+    )
     (tmp_path / "moeagent.toml").write_text(text)
     try:
         moeagent(tmp_path, "run", "--run-id", "ssh", timeout_s=420)
