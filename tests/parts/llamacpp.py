@@ -111,7 +111,12 @@ def llama_server(model: Path | str, flags: dict[str, FlagValue] | None = None) -
             process.wait()
 
 
-def failed_start(model: Path | str, port: int, flags: dict[str, FlagValue] | None = None) -> tuple[int, str]:
-    """Exit status and log of a server that must not come up."""
-    done = subprocess.run(server_argv(model, port, flags), capture_output=True, text=True, timeout=60)
+def failed_start(
+    model: Path | str, port: int, flags: dict[str, FlagValue] | None = None, *, memory_kib: int | None = None
+) -> tuple[int, str]:
+    """Exit status and log of a server that must not come up, in as much address space as it is given."""
+    argv = server_argv(model, port, flags)
+    if memory_kib is not None:
+        argv = ["sh", "-c", f'ulimit -v {memory_kib}; exec "$@"', "sh", *argv]
+    done = subprocess.run(argv, capture_output=True, text=True, timeout=60)
     return done.returncode, done.stdout + done.stderr
