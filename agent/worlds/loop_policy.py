@@ -6,6 +6,7 @@ from functools import partial
 from moeagent.agent.campaign import build_loop
 from moeagent.agent.drive import drive
 from moeagent.agent.events import Events
+from moeagent.agent.graph import Step
 from moeagent.agent.interrupt import StopRequest
 from moeagent.agent.loop import Loop, SurveyFacts
 from moeagent.agent.settings import (
@@ -40,7 +41,7 @@ class LoopPolicy:
     def run(self, bench: Bench, seed: int) -> Choice:
         """One campaign; the loop draws no random numbers, so the seed changes nothing."""
         loop = loop_on(bench, self.llm)
-        drive(loop, NODES | {"survey": partial(_surveyed, bench)})
+        drive(loop, nodes_on(bench))
         incumbents = loop.ledger.incumbents
         by_hypothesis = {made.hypothesis: made.config for made in incumbents if made.hypothesis}
         claims = tuple(
@@ -72,6 +73,11 @@ def loop_on(bench: Bench, llm: LlmSettings) -> Loop:
     folder = MemoryFolder(bench.world.name)
     made.append(build_loop(settings, memory_tape(), folder, virtual, StopRequest(), Events()))
     return made[0]
+
+
+def nodes_on(bench: Bench) -> dict[str, Step]:
+    """The loop's nodes, the survey answered from the world's own facts."""
+    return NODES | {"survey": partial(_surveyed, bench)}
 
 
 def _surveyed(bench: Bench, loop: Loop, state: State) -> State:

@@ -1,0 +1,65 @@
+"""The real loop on a world: its launches are the world's, and its damage is bounded."""
+
+from collections.abc import Iterator
+
+import pytest
+
+from moeagent.agent.drive import drive
+from moeagent.agent.settings import LlmSettings
+from moeagent.agent.worlds.bench import Bench
+from moeagent.agent.worlds.contest import play
+from moeagent.agent.worlds.loop_policy import LoopPolicy, loop_on, nodes_on
+from moeagent.memory.records import LaunchOutcome, VerdictKind
+from moeagent.tools.llm.scripted import Raw, ScriptedEndpoint
+from moeagent.tools.sim.families import draw_worlds, placebo_worlds
+
+WORLD = draw_worlds(3)[2]
+
+
+@pytest.fixture(scope="module")
+def campaign() -> Iterator[tuple]:
+    bench = Bench(WORLD, 8)
+    loop = loop_on(bench, LlmSettings())
+    drive(loop, nodes_on(bench))
+    return loop, bench
+
+
+def test_each_launch_of_the_ledger_is_one_of_the_world(campaign) -> None:
+    loop, bench = campaign
+    assert [x.config for x in loop.ledger.launches] == [x.config for x in bench.trials]
+    for launch, trial in zip(loop.ledger.launches, bench.trials, strict=True):
+        assert launch.outcome is trial.outcome.outcome
+        measured = {rung.concurrency: rung.output_tok_s for rung in launch.rungs}
+        for rung in trial.outcome.rungs:
+            assert measured[rung.concurrency] == pytest.approx(rung.output_tok_s)
+
+
+def test_a_short_campaign_builds_on_what_measured_best_and_claims_nothing(campaign) -> None:
+    loop, bench = campaign
+    adopted = [made.hypothesis for made in loop.ledger.incumbents if made.hypothesis]
+    assert adopted
+    assert all(verdict.kind is not VerdictKind.IMPROVED for verdict in loop.ledger.verdicts)
+    assert bench.world.value(loop.incumbent) > bench.world.value(bench.baseline)
+
+
+def test_a_crash_is_diagnosed_from_the_worlds_log() -> None:
+    bench = Bench(draw_worlds(17)[16], 6)
+    loop = loop_on(bench, LlmSettings())
+    drive(loop, nodes_on(bench))
+    failed = [x for x in loop.ledger.launches if x.outcome is not LaunchOutcome.COMPLETED]
+    assert failed
+    assert all(launch.diagnosis for launch in failed)
+
+
+def test_nothing_is_claimed_where_nothing_helps() -> None:
+    result = play(LoopPolicy(), placebo_worlds(1)[0], seed=0, launches=8)
+    assert (result.false_gains, result.true_gains) == (0, 0)
+
+
+def test_a_model_that_is_down_costs_at_most_five_calls() -> None:
+    with ScriptedEndpoint([Raw(status=503)]) as server:
+        bench = Bench(WORLD, 6)
+        loop = loop_on(bench, LlmSettings(base_url=server.base_url, timeout_s=5.0))
+        drive(loop, nodes_on(bench))
+        assert 1 <= len(server.requests) <= 5
+    assert len(bench.trials) == 6
