@@ -10,8 +10,10 @@ COLUMNS = """h.run, h.id, r.created_at, r.gpu, r.gpu_count, r.engine, r.engine_v
     h.verdict_reason, h.effect, h.low, h.high,
     case when h.verdict = 'improved' then h.effect end as gain,
     v.judgement as review, v.reason as review_reason"""
-TABLES = """hypotheses h join runs r on r.id = h.run
-    left join reviews v on v.run = h.run and v.about = h.id"""
+NEWEST_RUN_FIRST = "runs r cross join hypotheses h on h.run = r.id"
+"""A cross join keeps SQLite to this order: it stops at the limit and does not sort every hypothesis."""
+BEST_MATCH_FIRST = "hypotheses_fts f join hypotheses h on h.rowid = f.rowid join runs r on r.id = h.run"
+REVIEWED = "left join reviews v on v.run = h.run and v.about = h.id"
 
 
 class Filters(Record):
@@ -35,13 +37,13 @@ def find(store: FindingsStore, filters: Filters) -> list[dict[str, Any]]:
     measured, whatever the verdict.
     """
     conditions, values = _conditions(filters)
-    tables, order = TABLES, "r.created_at desc, h.rowid"
+    tables, order = NEWEST_RUN_FIRST, "r.created_at desc, h.rowid"
     if filters.text:
-        tables += " join hypotheses_fts f on f.rowid = h.rowid"
+        tables, order = BEST_MATCH_FIRST, "f.rank"
         conditions.append("hypotheses_fts match :text")
-        order = "f.rank"
     where = " and ".join(conditions) or "1"
-    sql = f"select {COLUMNS} from {tables} where {where} order by {order} limit :limit"  # noqa: S608 - constants
+    sql = f"""select {COLUMNS} from {tables} {REVIEWED}
+        where {where} order by {order} limit :limit"""  # noqa: S608 - constants of this module
     return store.query(sql, {**values, "limit": filters.limit})
 
 

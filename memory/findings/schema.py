@@ -111,6 +111,12 @@ def reviews(db: Database) -> None:
     )
 
 
+@migrations()
+def newest_first(db: Database) -> None:
+    """Findings are listed by the time of their run."""
+    db.table("runs").create_index(["created_at"])
+
+
 def open_store(path: Path) -> Database:
     """The store, created and migrated where needed. Raises InputError when the file is not a store."""
     try:
