@@ -7,6 +7,7 @@ each synced before it is used. `decide` records what the loop concluded, or chec
 
 import os
 from collections.abc import Callable, Iterator
+from itertools import dropwhile, takewhile
 from pathlib import Path
 from typing import Any, Self
 
@@ -82,7 +83,8 @@ class Tape:
     def perform(self, kind: str, request: Json, effect: Callable[[], Json]) -> Json:
         """The answer of the outside world to this request, recorded or performed now.
 
-        A MoeagentError that the effect raises is recorded as its answer and raised again at replay.
+        A MoeagentError that the effect raises is recorded as its answer and raised again at replay; where it
+        ended the run, a resume asks again.
         Raises DivergenceError when the recorded request differs, EndOfTapeError when a replay has no more.
         """
         asked = {"kind": kind, "request": rounded(request)}
@@ -126,7 +128,8 @@ class Tape:
         try:
             answer: Json = {"response": rounded(effect())}
         except MoeagentError as error:
-            if isinstance(error, errors.Interrupted):
+            if isinstance(error, errors.Interrupted | TapeError):
+                # No word of the outside world: the effect was cut, and is performed again at resume.
                 raise
             answer = {"error": {"type": type(error).__name__, "message": str(error)}}
         writer.append("response", answer)
@@ -198,11 +201,20 @@ def _unwritable(why: str) -> str:
 
 
 def _replayable(entries: tuple[Entry, ...]) -> Iterator[Entry]:
-    """The entries that a replay meets: all but the header and requests whose effect was cut."""
+    """The entries that a replay meets: all but the header and what is asked again after a resume."""
     for i, entry in enumerate(entries):
         cut = entry.type == "request" and (i + 1 == len(entries) or entries[i + 1].type != "response")
-        if entry.type != "header" and not cut:
+        given_up = entry.type in ("request", "response") and not cut and _given_up(entries, i)
+        if entry.type != "header" and not cut and not given_up:
             yield entry
+
+
+def _given_up(entries: tuple[Entry, ...], i: int) -> bool:
+    """Whether this exchange gave the error that ended the run, and the run was resumed after it."""
+    response = i if entries[i].type == "response" else i + 1
+    after = takewhile(lambda e: e.type == "marker", entries[response + 1 :])
+    names = [e.body["marker"] for e in dropwhile(lambda e: e.body["marker"] != "failed", after)]
+    return "error" in entries[response].body and "resume" in names
 
 
 def _unwrap(answer: Json) -> Json:

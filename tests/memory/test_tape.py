@@ -160,3 +160,46 @@ def test_missing_tape_and_foreign_file_are_named(path: Path) -> None:
     path.write_text(json.dumps({"not": "a tape"}) + "\n")
     with pytest.raises(TapeError, match="line 1"):
         read_tape(path)
+
+
+def test_an_error_that_ended_the_run_is_asked_again_after_a_resume(path: Path) -> None:
+    def refuse() -> dict[str, object]:
+        raise HostError("gpu1 is unreachable")
+
+    tape = Tape.record(path, {})
+    with pytest.raises(HostError):
+        tape.perform("survey", {}, refuse)
+    tape.mark("failed", "gpu1 is unreachable")
+    tape.close()
+    with pytest.raises(HostError):
+        Tape.replay(path).perform("survey", {}, never)
+    resumed = Tape.resume(path, {})
+    assert resumed.perform("survey", {}, lambda: {"gpus": 8}) == {"gpus": 8}
+    resumed.close()
+    assert Tape.replay(path).perform("survey", {}, never) == {"gpus": 8}
+
+
+def test_an_error_that_the_loop_lived_with_is_not_asked_again(path: Path) -> None:
+    def refuse() -> dict[str, object]:
+        raise HostError("no answer")
+
+    tape = Tape.record(path, {})
+    with pytest.raises(HostError):
+        tape.perform("complete", {}, refuse)
+    tape.decide("fallback", {})
+    tape.mark("failed", "something else")
+    tape.close()
+    with pytest.raises(HostError):
+        Tape.resume(path, {}).perform("complete", {}, never)
+
+
+def test_what_this_disk_refused_is_no_answer_of_the_outside_world(path: Path) -> None:
+    def full() -> dict[str, object]:
+        raise TapeError("cannot write logs/1.gz: No space left on device")
+
+    tape = Tape.record(path, {})
+    with pytest.raises(TapeError):
+        tape.perform("start", {}, full)
+    tape.close()
+    resumed = Tape.resume(path, {})
+    assert resumed.perform("start", {}, lambda: {"log": "x"}) == {"log": "x"}
