@@ -24,7 +24,7 @@ from moeagent.agent.settings import CampaignSettings
 from moeagent.agent.show.report import markdown
 from moeagent.agent.workbench import Workbench
 from moeagent.agent.world import World
-from moeagent.memory.errors import DivergenceError, InputError, Interrupted
+from moeagent.memory.errors import DivergenceError, MoeagentError, TapeError
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.lock import held
 from moeagent.memory.run_folder import RunFolder, new_run_id, write_private
@@ -101,9 +101,9 @@ def replay(folder: RunFolder) -> dict[str, Any]:
     except EndOfTapeError:
         if view.status not in ("stopped", "started"):
             raise
-    except DivergenceError:
+    except TapeError:
         raise
-    except (InputError, Interrupted) as error:
+    except MoeagentError as error:
         _same_end(str(error), view)
     counts = [entry.type for entry in recorded.entries]
     return {
