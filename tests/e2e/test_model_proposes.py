@@ -35,6 +35,7 @@ def test_the_hypotheses_are_the_models(tmp_path: Path) -> None:
     assert [h["source"] for h in log["hypotheses"]] == ["model", "model"]
     assert log["hypotheses"][0]["change"]["set_flags"] == {"--chunked-prefill-size": 4096}
     assert moeagent_json(tmp_path, "replay", "model")["same"], "a run with a model replays without one"
+    assert moeagent_json(tmp_path, "replay", "model", "--rethink")["counts"]["differs"] == 0
 
 
 def test_an_endpoint_that_is_down_costs_at_most_five_calls(tmp_path: Path) -> None:
