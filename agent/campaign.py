@@ -21,6 +21,8 @@ from moeagent.agent.predictor import CampaignPredictor
 from moeagent.agent.proposers.playbook import Playbook
 from moeagent.agent.proposing import let_model_propose
 from moeagent.agent.settings import CampaignSettings
+from moeagent.agent.show.as_json import json_text
+from moeagent.agent.show.files import write_reports
 from moeagent.agent.show.report import markdown
 from moeagent.agent.workbench import Workbench
 from moeagent.agent.world import World
@@ -84,7 +86,7 @@ def _go_on(
         tape.close()
         # On a full disk the error that ended the run matters; `moeagent report` prints the report anyway.
         with suppress(OSError):
-            write_private(folder.path / "report.md", markdown(RunView.read(folder)).encode())
+            write_reports(folder)
 
 
 def replay(folder: RunFolder) -> dict[str, Any]:
@@ -105,6 +107,7 @@ def replay(folder: RunFolder) -> dict[str, Any]:
         raise
     except MoeagentError as error:
         _same_end(str(error), view)
+    _same_text(view, loop.ledger)
     counts = [entry.type for entry in recorded.entries]
     return {
         "run": view.run,
@@ -165,3 +168,10 @@ def build_loop(
 def _same_end(message: str, view: RunView) -> None:
     if message != view.reason:
         raise DivergenceError(f"the run ended with {view.reason!r}, its replay with {message!r}")
+
+
+def _same_text(view: RunView, replayed: Ledger) -> None:
+    """Log and report of the replayed decisions, byte for byte those of the recorded ones."""
+    again = view.with_ledger(replayed)
+    if json_text(again.to_json()) != json_text(view.to_json()) or markdown(again) != markdown(view):
+        raise DivergenceError("the replayed decisions give another log or report than the recorded ones")

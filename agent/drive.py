@@ -49,7 +49,17 @@ def _invoke(loop: Loop, nodes: Mapping[str, Step]) -> None:
         if not loop.tape.waits_for_more():
             return
         loop.course.ended, loop.course.confirming = "", None
-        state = {"next": "propose", "phase": "explore"}
+        state = _taken_up(loop)
+
+
+def _taken_up(loop: Loop) -> State:
+    """Where a run goes on after its end: with a hypothesis that awaits approval, else the next idea."""
+    last = loop.ledger.hypotheses[-1] if loop.ledger.hypotheses else None
+    if last is None or loop.ledger.verdict(last.id) or loop.ledger.launches_for(last.id):
+        return {"next": "propose", "phase": "explore"}
+    parent = loop.configs[last.parent]
+    config = loop.remember(parent.apply(last.change))
+    return {"next": "approve", "phase": "explore", "hypothesis": last.id, "config": config, "attempt": 0}
 
 
 def amend_settings(loop: Loop, amend: Json) -> None:

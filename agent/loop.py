@@ -13,7 +13,7 @@ from moeagent.agent.proposers.protocol import Draft, Proposer
 from moeagent.agent.proposers.view import CampaignView, PriorFinding, Rejection, Space
 from moeagent.agent.settings import CampaignSettings
 from moeagent.agent.world import World
-from moeagent.memory.ledger import Incumbent, Ledger, Note, kind_of, value_of
+from moeagent.memory.ledger import DECISIONS, Incumbent, Ledger, Note, kind_of, value_of
 from moeagent.memory.records import (
     Diagnosis,
     EngineFacts,
@@ -26,7 +26,7 @@ from moeagent.memory.records import (
     ServerConfig,
     StabilityBoundary,
 )
-from moeagent.memory.tape.tape import Tape
+from moeagent.memory.tape.tape import Tape, rounded
 from moeagent.tools.engines.protocol import Engine
 from moeagent.tools.llm.client import ChatModel
 
@@ -84,9 +84,12 @@ class Loop:
 
     def decide(self, record: Record) -> None:
         """Write a conclusion to the tape, the ledger and whoever watches."""
-        self.tape.decide(kind_of(record), value_of(record))
-        self.ledger.add(record)
-        self.emit(Decided(kind_of(record), record))
+        kind, value = kind_of(record), rounded(value_of(record))
+        self.tape.decide(kind, value)
+        # What follows rests on the record as the tape holds it, to the last digit.
+        kept = DECISIONS[kind].model_validate(value)
+        self.ledger.add(kept)
+        self.emit(Decided(kind, kept))
 
     def emit(self, event: Event) -> None:
         """Tell whoever watches."""

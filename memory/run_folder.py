@@ -12,6 +12,7 @@ runs/<id>/
 
 import gzip
 import hashlib
+import json
 import os
 import re
 import secrets
@@ -137,9 +138,17 @@ def list_runs(root: Path) -> Iterator[RunFolder]:
     """Every run below the root, newest first."""
     if not root.is_dir():
         return
-    for path in sorted(root.iterdir(), reverse=True):
-        if (path / "tape.jsonl").is_file():
-            yield RunFolder(path)
+    runs = [RunFolder(path) for path in root.iterdir() if (path / "tape.jsonl").is_file()]
+    yield from sorted(runs, key=lambda run: (_created_at(run), run.id), reverse=True)
+
+
+def _created_at(run: RunFolder) -> str:
+    """When the run was begun, by its tape's first line; empty where that cannot be read."""
+    try:
+        with run.tape.open("rb") as tape:
+            return str(json.loads(tape.readline().partition(b" ")[2])["created_at"])
+    except (OSError, ValueError, KeyError, TypeError):
+        return ""
 
 
 def find_run(root: Path, name: str) -> RunFolder:

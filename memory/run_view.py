@@ -33,6 +33,10 @@ class RunView:
         ended = last.body if last.type == "marker" and last.body["marker"] != "resume" else None
         return cls(tape.header["run"], tape.header, Ledger.from_entries(tape.entries), ended)
 
+    def with_ledger(self, ledger: Ledger) -> "RunView":
+        """The same run with other decisions."""
+        return RunView(self.run, self.header, ledger, self._ended)
+
     @property
     def simulated(self) -> bool:
         """Whether the figures come from the simulated machine."""

@@ -121,7 +121,7 @@ def print_next(view: RunView, root: Path, command: str, error: MoeagentError | N
         Text(f"run {view.run} {view.status}{': ' + view.reason if view.reason else ''}", style="bold")
     )
     hint = raise_hint(view.reason)
-    if view.status in ("started", "stopped") or isinstance(error, Interrupted):
+    if view.status in ("started", "stopped", "awaiting approval") or isinstance(error, Interrupted):
         target.print(Text(f"go on:  {command} resume {run}{where}"))
     elif hint:
         target.print(Text(f"go on:  {command} resume {run} {hint}{where}"))
