@@ -13,6 +13,7 @@ from moeagent.agent.show.lines import lines_of
 from moeagent.agent.show.plain import Text
 from moeagent.agent.show.status import Standing, standing, status_text
 from moeagent.memory.ledger import decision_of
+from moeagent.memory.lock import look
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Entry
 
@@ -21,14 +22,17 @@ Show = Callable[[Standing, list[Entry]], None]
 
 
 def follow(folder: RunFolder, show: Show) -> None:
-    """Call `show` with the standing and the new decisions whenever the tape grew, until the run has ended."""
+    """Call `show` with the standing and the new decisions whenever the tape grew.
+
+    Returns when the run has ended, or when no process works on it.
+    """
     seen = 0
     for _ in _growth(folder):
         decisions = [entry for entry in folder.read_tape().entries if entry.type == "decision"]
         now = standing(folder)
         show(now, list(islice(decisions, seen, None)))
         seen = len(decisions)
-        if now.ended:
+        if now.ended or not now.worker:
             return
 
 
@@ -40,7 +44,9 @@ def as_lines(target: Console) -> Show:
         for entry in fresh:
             for line in lines_of(decision_of(entry)):
                 target.print(line)
-        if now.doing and now.doing != told[0]:
+        if now.doing and not now.worker:
+            target.print(Text(f"cut off while {now.doing}: no process works on this run", style="yellow"))
+        elif now.doing and now.doing != told[0]:
             target.print(Text(f"  {now.doing}", style="dim"))
         told[0] = now.doing
 
@@ -65,11 +71,11 @@ def on_screen(folder: RunFolder, target: Console) -> None:
 
 
 def _growth(folder: RunFolder) -> Iterator[None]:
-    """Once at the start, then whenever the tape has another size."""
-    size = -1
+    """Once at the start, then whenever the tape has another size or its worker is gone."""
+    before: tuple[int, bool] | None = None
     while True:
-        now = folder.tape.stat().st_size
-        if now != size:
+        now = folder.tape.stat().st_size, look(folder.path).alive
+        if now != before:
             yield
-        size = now
+        before = now
         time.sleep(POLL_S)

@@ -1,5 +1,6 @@
 """How a run stands, from its tape alone: the same from any terminal."""
 
+import shlex
 from dataclasses import dataclass
 from typing import Any
 
@@ -10,6 +11,7 @@ from moeagent.agent.show.plain import Text
 from moeagent.agent.show.spent import Spent, spent
 from moeagent.agent.show.text import SIMULATED, seconds, verdict_effect_text
 from moeagent.memory.collector import collector_paused
+from moeagent.memory.lock import look
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView
 from moeagent.memory.tape.lines import Entry
@@ -26,6 +28,8 @@ class Standing:
     spent: Spent
     doing: str
     """What the loop waits for now; empty once the run has ended. After a crash it is where it was cut."""
+    worker: str
+    """The process that works on the run; empty when none does."""
 
     @property
     def ended(self) -> bool:
@@ -34,8 +38,10 @@ class Standing:
 
     @property
     def status(self) -> str:
-        """As the log says, or that it is under way."""
-        return self.view.status if self.ended else "under way, or cut off"
+        """As the log says, or under way, or cut off by a crash."""
+        if self.ended:
+            return self.view.status
+        return "under way" if self.worker else "cut off"
 
     @property
     def budget(self) -> dict[str, tuple[float, float]]:
@@ -56,6 +62,7 @@ class Standing:
             "reason": view.reason if self.ended else "",
             "simulated": view.simulated,
             "doing": self.doing,
+            "worker": self.worker,
             "active_s": self.spent.active_s,
             "budget": {name: {"used": used, "limit": limit} for name, (used, limit) in self.budget.items()},
             "best": view.ledger.incumbent.hypothesis if view.ledger.incumbent else None,
@@ -74,7 +81,9 @@ def standing(folder: RunFolder) -> Standing:
         tape = folder.read_tape()
         view = RunView.of_tape(tape)
     doing = _doing(tape.entries[-1])
-    return Standing(view=view, spent=spent(tape.header, tape.entries, view.ledger), doing=doing)
+    lock = look(folder.path)
+    worker = str(lock.holder) if lock.holder and lock.alive else ""
+    return Standing(view, spent(tape.header, tape.entries, view.ledger), doing, worker)
 
 
 def status_text(found: Standing) -> RenderableType:
@@ -83,8 +92,15 @@ def status_text(found: Standing) -> RenderableType:
     parts: list[RenderableType] = [Text(SIMULATED, style="bold yellow")] if view.simulated else []
     reason = f": {view.reason}" if found.ended and view.reason else ""
     parts.append(Text(f"run {view.run}  goal {view.goal}  {found.status}{reason}"))
-    if found.doing:
-        parts.append(Text(f"now: {found.doing}", style="bold blue"))
+    if found.worker and found.doing:
+        parts.append(Text(f"now: {found.doing} ({found.worker})", style="bold blue"))
+    elif found.doing:
+        parts.append(
+            Text(
+                f"it was cut while {found.doing}: moeagent resume {shlex.quote(view.run)} goes on",
+                style="yellow",
+            )
+        )
     used = ", ".join(f"{used:g} of {limit:g} {name}" for name, (used, limit) in found.budget.items())
     parts.append(Text(f"spent: {seconds(found.spent.active_s)} at work; {used}"))
     for hypothesis in view.ledger.hypotheses[-LAST:]:

@@ -11,6 +11,7 @@ from parts.hostile import write_hostile_run
 from parts.made_run import BASELINE, MadeRun, conclusion, facts, hypothesis, verdict, write_run
 
 from moeagent.memory.ledger import Incumbent
+from moeagent.memory.lock import held
 from moeagent.memory.records import ConfigChange, VerdictKind
 
 
@@ -83,24 +84,33 @@ def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
     run.decide(facts())
     best = Incumbent(config=BASELINE, hypothesis=None)
     run.decide(best)
-    watching = start(tmp_path, "watch", "live")
-    assert watching.stdout is not None
-    seen = [watching.stdout.readline() for _ in range(4)]
-    assert "SIMULATED" in seen[0]
-    run.decide(hypothesis(1, ConfigChange(set_flags={"--x": 1}), BASELINE))
-    assert any("H1" in line for line in iter(watching.stdout.readline, ""))
-    assert moeagent_json(tmp_path, "status", "live")["status"] == "under way, or cut off"
-    run.decide(verdict(1, VerdictKind.REGRESSED, -0.1))
-    run.decide(conclusion(best, 0.0, 1))
-    rest, _ = watching.communicate(timeout=60)
+    with held(run.folder.path):
+        watching = start(tmp_path, "watch", "live")
+        assert watching.stdout is not None
+        seen = [watching.stdout.readline() for _ in range(4)]
+        assert "SIMULATED" in seen[0]
+        run.decide(hypothesis(1, ConfigChange(set_flags={"--x": 1}), BASELINE))
+        assert any("H1" in line for line in iter(watching.stdout.readline, ""))
+        assert moeagent_json(tmp_path, "status", "live")["status"] == "under way"
+        run.decide(verdict(1, VerdictKind.REGRESSED, -0.1))
+        run.decide(conclusion(best, 0.0, 1))
+        rest, _ = watching.communicate(timeout=60)
+    run.close()
     assert watching.returncode == 0
     assert "regressed" in rest
     assert "finished: the limit of 1 experiments is reached" in rest
-    events = [
-        json.loads(line) for line in moeagent(tmp_path, "watch", "live", "--json-events").stdout.splitlines()
-    ]
+    printed = moeagent(tmp_path, "watch", "live", "--json-events").stdout
+    events = [json.loads(line) for line in printed.splitlines()]
     assert [e["kind"] for e in events if "kind" in e][-1] == "conclusion"
-    run.close()
+
+
+def test_a_run_that_was_cut_is_told_from_one_that_is_under_way(tmp_path: Path) -> None:
+    folder = write_run(tmp_path / "runs", "cut", ended=False)
+    assert moeagent_json(tmp_path, "status", "cut")["status"] == "cut off"
+    assert "moeagent resume cut goes on" in moeagent(tmp_path, "status", "cut").stdout
+    assert "no process works on this run" in moeagent(tmp_path, "watch", "cut").stdout
+    with held(folder.path):
+        assert moeagent_json(tmp_path, "status", "cut")["status"] == "under way"
 
 
 @pytest.mark.parametrize("columns", ["80", "200"])
@@ -112,14 +122,7 @@ def test_watch_follows_a_run_to_its_end(tmp_path: Path) -> None:
 def test_hostile_text_cannot_command_the_terminal(
     folder: Path, command: tuple[str, ...], columns: str
 ) -> None:
-    if command[0] == "watch":
-        process = start(folder, *command, COLUMNS=columns, TERM="dumb")
-        assert process.stdout is not None
-        shown = "".join(process.stdout.readline() for _ in range(20))
-        process.kill()
-        process.communicate()
-    else:
-        shown = moeagent(folder, *command, COLUMNS=columns, TERM="dumb").stdout
+    shown = moeagent(folder, *command, COLUMNS=columns, TERM="dumb").stdout
     assert not [c for c in shown if not c.isprintable() and c != "\n"]
 
 
