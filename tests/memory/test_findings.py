@@ -2,6 +2,7 @@
 
 import sqlite3
 from concurrent.futures import ProcessPoolExecutor
+from contextlib import closing
 from pathlib import Path
 
 import pytest
@@ -110,11 +111,13 @@ def test_full_text_search(tmp_path: Path) -> None:
     store.close()
 
 
-def test_many_runs_side_by_side_lose_nothing(tmp_path: Path) -> None:
+def test_fifty_runs_side_by_side_lose_nothing(tmp_path: Path) -> None:
     path = tmp_path / "findings.db"
     with ProcessPoolExecutor(8) as pool:
-        list(pool.map(index_one, [str(path)] * 24, range(24)))
-    assert sqlite3.connect(path).execute("select count(*) from runs").fetchone() == (24,)
+        list(pool.map(index_one, [str(path)] * 50, range(50)))
+    with closing(sqlite3.connect(path)) as store:
+        for table in ("runs", "hypotheses"):
+            assert store.execute(f"select count(*) from {table}").fetchone() == (50,)
 
 
 def test_a_file_that_is_no_store_is_named(tmp_path: Path) -> None:
