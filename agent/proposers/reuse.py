@@ -9,6 +9,8 @@ from moeagent.agent.proposers.history import Trial
 from moeagent.agent.proposers.question import Question
 from moeagent.memory.records import ConfigChange, VerdictKind
 
+BLAME = 0.3
+"""Part of a bundle's shortfall that its lesser parts are expected to have caused by harming."""
 UNDO_SD = 0.015
 """Undoing brings back what a winner measured, give or take this: it was adopted because it paid."""
 NEAR_WINNER = 0.005
@@ -64,6 +66,7 @@ def undo_winners(question: Question) -> Iterator[Candidate]:
     for trial in winners[:-1]:
         yield from _taken_back(trial, trial.hypothesis.statement, "", -trial.effect / 2, question)
     for trial in winners:
+        yield from _all_but_the_first(trial, question)
         for part in trial.hypothesis.move.split("+") if "+" in trial.hypothesis.move else ():
             yield from _taken_back(trial, part, part, 0.0, question)
 
@@ -89,12 +92,41 @@ def _taken_back(
         )
 
 
-def _only(change: ConfigChange, part: str, question: Question) -> ConfigChange:
-    """What of the change belongs to one move of the book."""
-    move = next((m for m in question.book.move if m.id == part), None)
-    touched = (*move.set_flags, *move.removed_flags) if move else ()
+def _all_but_the_first(trial: Trial, question: Question) -> Iterator[Candidate]:
+    """Where a bundle brought less than it promised, a part of it harms: its best part is tried alone."""
+    first, *others = trial.hypothesis.move.split("+")
+    shortfall = _shortfall(trial)
+    if not others or shortfall < question.view.goal.min_effect:
+        return
+    if question.base.apply(trial.hypothesis.change) != question.base:
+        return
+    change = question.settle(_only(trial.child.diff(trial.parent), "+".join(others), question))
+    if change is not None:
+        yield Candidate(
+            move=f"undo:{trial.hypothesis.id}:all-but-{first}",
+            statement=f"Take back everything of {trial.hypothesis.id} but {first}",
+            why=f"Together they brought {shortfall:.1%} less than predicted: one of them may harm.",
+            source=f"verdict of {trial.hypothesis.id} in this run",
+            category="undo",
+            change=change,
+            gains=dict.fromkeys(
+                question.view.workload.ladder, Gain(shortfall * BLAME, UNDO_SD + shortfall / 2)
+            ),
+        )
+
+
+def _shortfall(trial: Trial) -> float:
+    """By how much the measured effect at the highest rung fell short of the predicted one."""
+    predicted = max(trial.hypothesis.predicted, key=lambda p: p.concurrency, default=None)
+    return predicted.effect - trial.effect if predicted and trial.verdict.effects else 0.0
+
+
+def _only(change: ConfigChange, parts: str, question: Question) -> ConfigChange:
+    """What of the change belongs to these moves of the book, joined by +."""
+    moves = [m for m in question.book.move if m.id in parts.split("+")]
+    touched = [name for m in moves for name in (*m.set_flags, *m.removed_flags)]
     flags = {spelling for flag in touched for spelling in question.spelling.all(flag)}
-    variables = {*move.set_env, *move.removed_env} if move else set()
+    variables = {name for m in moves for name in (*m.set_env, *m.removed_env)}
     return ConfigChange(
         set_flags={k: v for k, v in change.set_flags.items() if k in flags},
         remove_flags=tuple(k for k in change.remove_flags if k in flags),
