@@ -25,6 +25,7 @@ from moeagent.memory.records import (
     Rung,
     ServerConfig,
     StabilityBoundary,
+    canonical_json,
 )
 from moeagent.memory.tape.tape import Tape, rounded
 from moeagent.tools.engines.protocol import Engine
@@ -86,8 +87,8 @@ class Loop:
         """Write a conclusion to the tape, the ledger and whoever watches."""
         kind, value = kind_of(record), rounded(value_of(record))
         self.tape.decide(kind, value)
-        # What follows rests on the record as the tape holds it, to the last digit.
-        kept = DECISIONS[kind].model_validate(value)
+        # What follows rests on the record as the tape holds it, to the last digit and in its order.
+        kept = DECISIONS[kind].model_validate_json(canonical_json(value))
         self.ledger.add(kept)
         self.emit(Decided(kind, kept))
 
