@@ -3,6 +3,7 @@
 import shutil
 
 from moeagent.agent.place import SIM
+from moeagent.agent.secret_settings import refuse_secrets
 from moeagent.agent.settings import CampaignSettings
 from moeagent.memory.errors import InputError
 from moeagent.tools.engines.registry import engine_by_name
@@ -25,7 +26,8 @@ def decide_host(settings: CampaignSettings) -> CampaignSettings:
 
 
 def prepare(settings: CampaignSettings) -> CampaignSettings:
-    """Settings that a campaign can start with. Raises InputError for what is missing."""
+    """Settings that a campaign can start with. Raises InputError for what is missing, or a secret in them."""
+    refuse_secrets(settings)
     engine = engine_by_name(settings.engine.name)
     settings = settings.model_copy(
         update={"engine": settings.engine.model_copy(update={"name": engine.name})}

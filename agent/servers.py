@@ -5,6 +5,7 @@ from contextlib import AbstractContextManager
 
 from moeagent.agent.interrupt import StopRequest
 from moeagent.agent.place import Place
+from moeagent.agent.secret_settings import OwnSecrets
 from moeagent.agent.settings import CampaignSettings
 from moeagent.memory.errors import EngineError, HostError
 from moeagent.memory.records import ServerConfig, fingerprint
@@ -41,6 +42,7 @@ class Servers:
         self._run = run
         self._stop = stop
         self._handles: dict[str, ServerHandle] = {}
+        self._secrets = OwnSecrets(settings.llm.api_key_env)
         self._clock = SystemClock()
         self._root = ""
         self._memory_before: dict[int, int] | None = None
@@ -66,7 +68,7 @@ class Servers:
 
     def wait(self, launch: str, on_progress: Callable[[Progress], None]) -> ReadyReport:
         """Wait until the server is ready, dead or hung."""
-        return wait_until_ready(
+        report = wait_until_ready(
             self._host,
             self._handles[launch],
             self._engine.ready,
@@ -74,6 +76,11 @@ class Servers:
             poll_s=POLL_S if self._host.name in ("local", "sim") else 1.0,
             on_progress=on_progress,
         )
+        return report.model_copy(update={"why": self._secrets.mask(report.why)})
+
+    def mask(self, text: str) -> str:
+        """Any text of a server without secrets."""
+        return self._secrets.mask(text)
 
     def revive(self, launch: str, config: ServerConfig) -> bool:
         """After a resume: adopt the launch's server, or start it again if it is gone. True when started."""
@@ -118,7 +125,10 @@ class Servers:
             self._clock.sleep(POLL_S)
 
     def log(self, launch: str) -> str:
-        """The server's whole log; the middle of a very long one is left out, and the text says so."""
+        """The server's whole log, secrets masked; where it is very long, its middle is left out."""
+        return self._secrets.mask(self._whole_log(launch))
+
+    def _whole_log(self, launch: str) -> str:
         path = f"{self._log_folder(launch)}/server.log"
         try:
             head = self._host.read(path, limit=LOG_HEAD + LOG_TAIL)

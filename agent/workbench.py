@@ -5,6 +5,7 @@ there: a server of the same launch that still runs is adopted, never started twi
 """
 
 import base64
+import json
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -106,7 +107,8 @@ class Workbench:
         except RemoteError:
             raise
         except HostError as error:
-            return {"outcome": "refused", "command": "", "after_s": 0.0, "reason": str(error)}
+            reason = servers.mask(str(error))
+            return {"outcome": "refused", "command": "", "after_s": 0.0, "reason": reason}
         report = servers.wait(launch, lambda told: self._tell("launch", told.stage or "", told.last_line))
         info = self._info(launch) if report.outcome == "ready" else None
         return {
@@ -240,11 +242,12 @@ class Workbench:
             return None
         with self._own().port(launch) as port:
             info = ask(self._target(port), path, INFO_TIMEOUT_S)
-        return info if isinstance(info, dict) else None
+        # Servers tell their whole command line, keys included.
+        return json.loads(self._own().mask(json.dumps(info))) if isinstance(info, dict) else None
 
     def _tell(self, step: str, stage: str, line: str) -> None:
         self._stop.check()
-        self._events.emit(Progress(step, f"{stage} {line[:120]}".strip()))
+        self._events.emit(Progress(step, f"{stage} {self._own().mask(line)[:120]}".strip()))
 
     def _fill(self, step: str, done: int, total: int, tokens: int, rate: float) -> None:
         self._stop.check()

@@ -102,6 +102,16 @@ def mask(text: str, secrets: Iterable[Part] = ()) -> str:
     return _URL_PASSWORD.sub(rf"\1:{MASK}@", text)
 
 
+def is_secret_name(name: str) -> bool:
+    """Whether a variable or flag of this name holds a secret."""
+    return _SECRET_NAME.search(name) is not None
+
+
+def has_password(text: str) -> bool:
+    """Whether a URL in the text holds a password."""
+    return _URL_PASSWORD.search(text) is not None
+
+
 def secrets_of(command: Command) -> tuple[Secret, ...]:
     """The Secret parts of a command, for `mask`."""
     return tuple(p for p in (*command.argv, *command.env.values()) if isinstance(p, Secret))
