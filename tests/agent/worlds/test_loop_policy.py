@@ -43,7 +43,7 @@ def test_a_short_campaign_builds_on_what_measured_best_and_claims_nothing(campai
 
 
 def test_a_crash_is_diagnosed_from_the_worlds_log() -> None:
-    bench = Bench(draw_worlds(17)[16], 6)
+    bench = Bench(draw_worlds(27)[26], 6)
     loop = loop_on(bench, LlmSettings())
     drive(loop, nodes_on(bench))
     failed = [x for x in loop.ledger.launches if x.outcome is not LaunchOutcome.COMPLETED]
