@@ -167,7 +167,7 @@ def _check_host_key(hop: Hop, known: KnownHosts, key: "PKey") -> None:
     raise HostError(
         f"the host key of {hop} is not known{authority}: it shows {shown}. Compare it with the "
         "machine's own (`ssh-keygen -lf /etc/ssh/ssh_host_ed25519_key.pub`), then connect once with ssh, or "
-        "use --accept-new-host-key"
+        "use --accept-new"
     )
 
 
