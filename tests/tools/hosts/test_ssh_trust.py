@@ -40,7 +40,7 @@ def test_unknown_key_is_refused_with_its_fingerprint(sshd: Sshd, tmp_path: Path)
     with pytest.raises(HostError, match="not known") as refused:
         hello(sshd, known_hosts=(tmp_path / "none",))
     assert shown in str(refused.value)
-    assert "--accept-new-host-key" in str(refused.value)
+    assert "--accept-new" in str(refused.value)
     assert not (tmp_path / "none").exists()
 
 
