@@ -29,6 +29,8 @@ class Outputs:
 
     baseline: str = ""
     samples: dict[str, list[OutputSample]] = field(default_factory=dict)
+    _verdicts: dict[tuple[str, int, int], OutputVerdict] = field(default_factory=dict)
+    """Samples are only ever added, so their numbers tell whether a comparison still holds."""
 
     def add(self, config: ServerConfig, sample: OutputSample) -> None:
         """Keep one launch's answers; the first configuration is the baseline."""
@@ -41,4 +43,7 @@ class Outputs:
         reference = self.samples.get(self.baseline)
         if not found or not reference or config.id == self.baseline:
             return None
-        return compare(reference, found[-1])
+        key = (config.id, len(found), len(reference))
+        if key not in self._verdicts:
+            self._verdicts[key] = compare(reference, found[-1])
+        return self._verdicts[key]

@@ -5,7 +5,7 @@ what was renamed, and what is accepted and read by nothing.
 """
 
 import json
-from functools import cache
+from functools import cache, cached_property
 from importlib.resources import files
 from typing import Any, Literal
 
@@ -72,7 +72,16 @@ class Catalogue(Record):
 
     def entry(self, name: str) -> FlagEntry | None:
         """The flag of this name or alias."""
-        return next((f for f in self.flags if name == f.name or name in f.aliases), None)
+        return self._by_name.get(name)
+
+    @cached_property
+    def _by_name(self) -> dict[str, FlagEntry]:
+        """The earlier flag wins a name, as a search in order would have it."""
+        found: dict[str, FlagEntry] = {}
+        for flag in self.flags:
+            for name in (flag.name, *flag.aliases):
+                found.setdefault(name, flag)
+        return found
 
     def nearest_version(self, version: str | None) -> str:
         """The newest catalogued version that is not newer than the given one; else the oldest."""

@@ -73,9 +73,9 @@ def prefix_agreement(one: Answer, other: Answer) -> float:
     b: Sequence[int] | str = other.text
     if one.token_ids is not None and other.token_ids is not None:
         a, b = one.token_ids, other.token_ids
-    longest = max(len(a), len(b))
-    if not longest:
+    if a == b:
         return 1.0
+    longest = max(len(a), len(b))
     same = next((i for i, (x, y) in enumerate(zip(a, b, strict=False)) if x != y), min(len(a), len(b)))
     return same / longest
 
