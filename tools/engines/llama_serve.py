@@ -15,6 +15,9 @@ from typing import Any
 
 from moeagent.tools.engines.llama_options import AUTO_SLOTS, BadArgument, help_text, parse
 
+POLL_S = 0.1
+FLUSH_S = 5.0
+
 
 def main(arguments: list[str]) -> int:
     """Serves until a signal; returns the exit status."""
@@ -65,21 +68,34 @@ def _native(xllamacpp: ModuleType, target: str, value: Any) -> Any:
 
 
 def _serve(xllamacpp: ModuleType, chosen: dict[str, Any]) -> int:
-    """Serves until a signal ends the process with status 0; returns only when the start failed."""
-    stopped = threading.Event()
-    for number in (signal.SIGTERM, signal.SIGINT):
-        signal.signal(number, lambda *_: stopped.set())
-    try:
-        server = xllamacpp.Server(common_params(xllamacpp, chosen))
-    except RuntimeError as error:
-        _flush_log(xllamacpp)
-        return _fail(f"error: {error}")
-    stopped.wait()
-    _flush_log(xllamacpp)
-    sys.stderr.write(f"llama_serve: stopped {server.listening_address}\n")
+    """Serves until a signal ends the process with status 0; returns only when the start failed.
+
+    The signals are blocked and waited for, in every thread: a handler would be replaced by llama.cpp's own,
+    and one that arrives during the start would be lost.
+    """
+    signals = {signal.SIGTERM, signal.SIGINT}
+    signal.pthread_sigmask(signal.SIG_BLOCK, signals)
+    servers: list[Any] = []
+    errors: list[RuntimeError] = []
+
+    def start() -> None:
+        try:
+            servers.append(xllamacpp.Server(common_params(xllamacpp, chosen)))
+        except RuntimeError as error:
+            errors.append(error)
+
+    threading.Thread(target=start, daemon=True).start()
+    while signal.sigtimedwait(signals, POLL_S) is None:
+        if errors:
+            _flush_log(xllamacpp)
+            return _fail(f"error: {errors[0]}")
+    # The log is flushed by a thread: a stop never waits for a lock that the server holds.
+    flush = threading.Thread(target=_flush_log, args=(xllamacpp,), daemon=True)
+    flush.start()
+    flush.join(FLUSH_S)
+    sys.stderr.write("llama_serve: stopped\n")
     sys.stderr.flush()
-    # xllamacpp's destructor waits for ever when the server is stopped before its loop has begun; the kernel
-    # frees the port and the memory as well.
+    # The server's destructor can wait for ever when it is stopped right after its start.
     os._exit(0)
 
 
