@@ -37,7 +37,11 @@ class RunFolder:
 
     @classmethod
     def create(cls, root: Path, run_id: str) -> "RunFolder":
-        """A new, private folder. Raises InputError when it exists or cannot be made."""
+        """A new, private folder. Raises InputError for a bad name, and when it exists or cannot be made."""
+        if not RUN_ID.fullmatch(run_id):
+            raise InputError(
+                f"run id {run_id!r}: use letters, digits and . _ -, beginning with one of the first"
+            )
         folder = cls(root / run_id)
         try:
             root.mkdir(parents=True, exist_ok=True)

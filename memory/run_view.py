@@ -4,11 +4,9 @@ from typing import Any
 
 from moeagent.memory.collector import collector_paused
 from moeagent.memory.ledger import Ledger
-from moeagent.memory.records import Effect, Hypothesis, Launch, Rung, ServerConfig, Verdict
+from moeagent.memory.records import Effect, Hypothesis, Launch, ServerConfig, Verdict
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Json, TapeFile
-
-Rows = list[dict[str, Any]]
 
 
 class RunView:
@@ -99,12 +97,6 @@ class RunView:
             return str(self._ended["reason"])
         return self.ledger.conclusion.reason if self.ledger.conclusion else ""
 
-    def mean_tok_s(self, config: ServerConfig, concurrency: int) -> float | None:
-        """Output tok/s over the launches of a configuration; None where nothing usable was measured."""
-        rungs = self.ledger.rungs_at(config, concurrency)
-        rates = [r.output_tok_s for r in rungs if r.output_tok_s is not None]
-        return sum(rates) / len(rates) if rates else None
-
     def to_json(self) -> dict[str, Any]:
         """The hypothesis log, with everything that a program may want of it."""
         ledger = self.ledger
@@ -161,8 +153,3 @@ class RunView:
 
 def _launch(launch: Launch) -> dict[str, Any]:
     return launch.model_dump(mode="json", by_alias=True)
-
-
-def rungs_by_concurrency(launch: Launch) -> dict[int, Rung]:
-    """The rungs of a launch, by concurrency."""
-    return {rung.concurrency: rung for rung in launch.rungs}

@@ -138,3 +138,8 @@ def test_too_old_a_tape_names_the_version(tmp_path: Path) -> None:
     header = {"run": "old", "loop": 0, "moeagent": "0.0.1", "data": {}, "settings": {}, "created_at": "2020"}
     Tape.record(run / "tape.jsonl", header).close()
     assert "moeagent==0.0.1" in error_of(tmp_path, "replay", "old", code=8)
+
+
+def test_a_run_id_that_is_no_folder_name(tmp_path: Path) -> None:
+    assert "run id '../away'" in error_of(tmp_path, "run", "--host", "sim", "--run-id", "../away", code=2)
+    assert not (tmp_path / "away").exists()

@@ -19,30 +19,13 @@ from e2e.command import (
     tape_lines,
     wait_for,
 )
+from e2e.small_run import SMALL
 
-SETTINGS = """
-[host]
-target = "sim"
-[workload]
-input_len = 16
-output_len = 8
-ladder = [1, 8]
-prompts_per_slot = 1.0
-min_prompts = 2
-[baseline]
-launches = 1
-[limits]
-experiments = 1
-launches = 2
-[output_check]
-batch_sizes = [1]
-prompts = 2
-max_tokens = 4
-[sim]
-seed = 3
-startup_scale = 2000.0
-serving_scale = 4.0
-"""
+SETTINGS = (
+    SMALL.replace("experiments = 2", "experiments = 1")
+    .replace("launches = 2", "launches = 1")
+    .replace("launches = 6", "launches = 2")
+)
 SAMPLE_EVERY = 50
 """One event in so many is tried in CI, every one with --full; each is killed twice, one of them mid-write."""
 

@@ -144,11 +144,6 @@ def env_catalogue(engine: str) -> tuple[EnvEntry, ...]:
     return tuple(entry for entry in found if engine in entry.engines)
 
 
-def env_knobs(engine: str) -> tuple[Knob, ...]:
-    """The same variables as knobs, for a proposer."""
-    return tuple(entry.knob() for entry in env_catalogue(engine))
-
-
 def _covers(versions: tuple[str, ...], version: str) -> bool:
     return EVERY in versions or version in versions
 

@@ -1,4 +1,4 @@
-"""A simulated box to log in to: its executables, its engine, its model folders, and the demo's workload."""
+"""A simulated box to log in to: its executables, its engine and its model folders."""
 
 import json
 import shlex
@@ -7,7 +7,6 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from moeagent.memory.records import Workload
 from moeagent.tools.sim.catalogue import VERSION
 from moeagent.tools.sim.hosting import MODEL_KEY
 from moeagent.tools.sim.machines import CAMPAIGNS, Campaign
@@ -24,24 +23,6 @@ from moeagent.tools.sim.state import (
 SIM_ENGINE_COMMAND: tuple[str, ...] = (sys.executable, "-m", "moeagent.tools.sim.sglang_server")
 """Launch prefix of the simulated engine, up to where the flags begin."""
 SIM_ENGINE_VERSION = VERSION
-
-
-@dataclass(frozen=True)
-class DemoPreset:
-    """A workload that shows the campaign's outcomes in seconds; its figures have their own baseline."""
-
-    workload: Workload
-    startup_scale: float
-    serving_scale: float
-
-
-DEMO = DemoPreset(
-    workload=Workload(
-        input_len=32, output_len=32, ladder=(1, 10, 64, 256), prompts_per_slot=1.5, min_prompts=4
-    ),
-    startup_scale=400.0,
-    serving_scale=4.0,
-)
 
 
 @dataclass(frozen=True)

@@ -25,8 +25,6 @@ from moeagent.tools.sim.serving import Server
 from moeagent.tools.sim.startup import Startup, plan_startup
 from moeagent.tools.sim.state import register, unregister
 
-TICK_S = 0.25
-
 
 class Log:
     """The server's log on standard error, in simulated time."""

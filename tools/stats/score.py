@@ -28,11 +28,6 @@ class Score(Record):
     concurrency: int
     higher_is_better: bool
 
-    @property
-    def log_gain(self) -> float:
-        """Logarithm of the value with its sign turned so that more is always better."""
-        return math.log(self.value) * (1 if self.higher_is_better else -1)
-
 
 def rung_value(goal: Goal, rung: Rung, price_per_hour: float | None = None) -> float | None:
     """The goal's measure of one rung, constraints aside; None when it cannot be known or is not positive."""
