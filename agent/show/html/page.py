@@ -2,7 +2,6 @@
 
 from typing import Any
 
-from jinja2 import Environment, PackageLoader, StrictUndefined
 from markupsafe import Markup
 
 from moeagent.agent.show import plots
@@ -17,13 +16,12 @@ from moeagent.agent.show.html.measured import (
     raw_table,
     throughput_table,
 )
-from moeagent.agent.show.html.tried import failures, glance, score_table, tried, verdict_cell
-from moeagent.agent.show.html.words import count, sentence
+from moeagent.agent.show.html.templating import environment
+from moeagent.agent.show.html.tried import failures, glance, score_table, tried
 from moeagent.agent.show.left import binding, resume_command, tiers
 from moeagent.agent.show.lineage import Node, children, lineage
 from moeagent.agent.show.spent import spent
-from moeagent.agent.show.text import SIMULATED, change_text, seconds
-from moeagent.agent.show.visible import short, visible
+from moeagent.agent.show.text import SIMULATED
 from moeagent.memory.records import PredictionScore
 from moeagent.memory.review import read_reviews
 from moeagent.memory.run_folder import RunFolder
@@ -32,7 +30,7 @@ from moeagent.memory.run_view import RunView
 
 def page(folder: RunFolder, view: RunView) -> str:
     """One self-contained HTML document; equal runs give equal bytes."""
-    text: str = _environment().get_template("report.html.jinja").render(_content(folder, view))
+    text: str = environment().get_template("report.html.jinja").render(_content(folder, view))
     return text.encode("utf-8", "replace").decode()
 
 
@@ -55,6 +53,7 @@ def _content(folder: RunFolder, view: RunView) -> dict[str, Any]:
         "front_table": front_table(found),
         "latency_table": latency_table(found),
         "nodes": nodes,
+        "children": children,
         "tried": every,
         "glance": glance(every),
         "score_table": score_table(all_scores),
@@ -87,31 +86,3 @@ def _pictures(
     if all_scores:
         pictures["predictions"] = plots.predictions(all_scores)
     return {name: Markup(svg) for name, svg in pictures.items()}  # noqa: S704 - drawn by matplotlib, escaped
-
-
-def _environment() -> Environment:
-    environment = Environment(
-        loader=PackageLoader("moeagent.agent.show.html"),
-        autoescape=True,
-        undefined=StrictUndefined,
-        trim_blocks=True,
-        lstrip_blocks=True,
-        finalize=_shown,
-    )
-    environment.filters |= {
-        "seconds": seconds,
-        "change": change_text,
-        "badge": verdict_cell,
-        "sentence": sentence,
-        "short": short,
-        "count": count,
-    }
-    environment.globals["children"] = children
-    return environment
-
-
-def _shown(value: Any) -> Any:
-    """Whatever an expression of the template gives: text of others is made visible, then escaped."""
-    if isinstance(value, Markup) or not isinstance(value, str):
-        return value
-    return visible(value)

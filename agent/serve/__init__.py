@@ -1,0 +1,1 @@
+"""A local, read-only web page over the runs folder and the findings store."""
