@@ -16,6 +16,10 @@ EARLY_SHARE = 0.3
 """Part of an idea's error that goes to the early looks; the rest goes to the late boundary."""
 
 
+CONFIRMS_FROM = 20
+"""Launches of a campaign from which three a side are kept for the confirmation."""
+
+
 class Plan(Record):
     """What the campaign may spend, stated before it starts, so that corrections do not hang on its course."""
 
@@ -28,8 +32,12 @@ class Plan(Record):
 
     @property
     def reserve(self) -> int:
-        """Launches kept back for the confirmation of the champion: an even number, 0 in a small campaign."""
-        return 2 * min(6, self.launches // 12)
+        """Launches kept back for the confirmation of the champion: an even number, 0 in a small campaign.
+
+        From 20 launches on at least the three a side without which nothing is confirmed.
+        """
+        pairs = self.launches // 12
+        return 2 * min(6, max(3, pairs) if self.launches >= CONFIRMS_FROM else pairs)
 
     @property
     def horizon(self) -> float:

@@ -97,7 +97,11 @@ def confirm(
     spread = f"{effect.effect:+.1%} ({effect.low:+.1%} to {effect.high:+.1%}) on fresh launches"
     if effect.high < goal.min_effect:
         return Confirmation(status="refuted", effect=effect, reason=f"{spread}: no gain worth having")
-    if effect.low <= 0 or min(effect.launches) < ENOUGH_LAUNCHES:
+    if min(effect.launches) < ENOUGH_LAUNCHES:
+        few = " and ".join(str(n) for n in effect.launches)
+        reason = f"{spread}, {few} of them: {ENOUGH_LAUNCHES} a side would confirm it"
+        return Confirmation(status="unresolved", effect=effect, reason=reason)
+    if effect.low <= 0:
         return Confirmation(status="unresolved", effect=effect, reason=f"{spread}: too few to resolve it")
     return Confirmation(status="confirmed", effect=effect, overall=overall, reason=spread)
 

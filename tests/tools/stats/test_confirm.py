@@ -1,6 +1,7 @@
 import pytest
 
 from moeagent.memory.records import Effect, Goal, PredictedEffect
+from moeagent.tools.stats.boundary import Plan
 from moeagent.tools.stats.calibration import calibration, prediction_scores
 from moeagent.tools.stats.confirm import confirm, confirmation_plan
 from moeagent.tools.stats.noise import NoiseFloor, noise_model
@@ -43,6 +44,12 @@ def test_only_a_confirmed_gain_makes_a_headline(confirmed):
     ):
         found = confirmed(before, after)
         assert (found.status, found.headline) == (status, None)
+
+
+def test_what_is_kept_for_the_confirmation_can_confirm(confirmed):
+    kept = [Plan(ideas=5, launches=n).reserve for n in (10, 12, 19, 20, 24, 36, 48, 400)]
+    assert kept == [0, 2, 2, 6, 6, 6, 8, 12]
+    assert "2 and 2 of them: 3 a side would confirm it" in confirmed([1, 1.01], [1.6, 1.61]).reason
 
 
 def test_the_headline_is_the_smaller_of_fresh_and_overall(launch):
