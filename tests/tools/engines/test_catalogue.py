@@ -119,6 +119,16 @@ def test_data_files_name_their_source() -> None:
         ("vllm", "--speculative-config.model", False),
         ("llamacpp", "-hf", True),
         ("llamacpp", "--tools", True),
+        ("sglang", "--dist-init-addr", True),
+        ("sglang", "--grpc-mode", True),
+        ("sglang", "--custom-weight-loader", True),
+        ("sglang", "--modelopt-export-path", True),
+        ("sglang", "--nccl-port", False),
+        ("vllm", "--uds", True),
+        ("vllm", "--master-addr", True),
+        ("vllm", "--allowed-origins", True),
+        ("vllm", "--otlp-traces-endpoint", True),
+        ("vllm", "--master", True),
         ("sglang", "--tp-size", False),
         ("sglang", "--model-impl", False),
         ("sglang", "--log-level", False),
@@ -131,4 +141,9 @@ def test_dangerous_flags_are_refused_under_every_spelling(engine: str, flag: str
 def test_only_allowable_flags_can_be_allowed() -> None:
     assert denied_flag("sglang", "--trust-remote-code", allow=("--trust-remote-code",)) is None
     assert denied_flag("sglang", "--host", allow=("--host",)) is not None
-    assert all(entry.reason for entry in deny_list().flag)
+    assert all(entry.reason for entry in (*deny_list().flag, *deny_list().env))
+
+
+@pytest.mark.parametrize("name", ["LLAMA_ARG_HOST", "VLLM_SERVER_DEV_MODE", "NCCL_PROFILER_PLUGIN", "LD_AUDIT"])
+def test_variables_that_expose_or_run_something_are_refused(name: str) -> None:
+    assert denied_env(name)
