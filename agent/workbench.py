@@ -23,9 +23,11 @@ from moeagent.memory.records import Scope, ServerConfig
 from moeagent.memory.tape.lines import Json
 from moeagent.tools.engines.registry import engine_by_name
 from moeagent.tools.hosts.command import Command
+from moeagent.tools.load.gpu_figures import kept_samples, with_gpus
 from moeagent.tools.load.on_host import run_rung_on_host
 from moeagent.tools.load.probe import ask, calibrate
 from moeagent.tools.load.runner import run_rung
+from moeagent.tools.load.sampling import GpuSampler, Samples
 from moeagent.tools.load.spec import RungOutcome, RungSpec, Target
 
 KeepText = Callable[[str], str]
@@ -59,6 +61,7 @@ class Workbench:
         self._engine = engine_by_name(settings.engine.name)
         self._place: Place | None = None
         self._servers: Servers | None = None
+        self._sampler: GpuSampler | None = None
         self._began = time.monotonic()
         self._active_before: float | None = None
 
@@ -138,8 +141,10 @@ class Workbench:
         """Load the server at one concurrency and look how it is afterwards."""
         servers = self._own()
         relaunched = servers.revive(launch, config)
-        outcome = self._measure(launch, RungSpec.model_validate(spec))
+        outcome, samples = self._sampled(launch, RungSpec.model_validate(spec))
         rung = outcome.rung.model_copy(update={"raw": keep(outcome.raw)})
+        if outcome.window_s is not None and samples.text:
+            rung = with_gpus(rung, kept_samples(samples, outcome.window_s, keep))
         state = servers.settle(launch, DEATH_S if rung.failed else 0.0)
         return {
             "rung": rung.model_dump(mode="json"),
@@ -147,6 +152,17 @@ class Workbench:
             "exit_code": state.exit_code,
             "relaunched": relaunched,
         }
+
+    def _sampled(self, launch: str, spec: RungSpec) -> tuple[RungOutcome, Samples]:
+        """Measure, with a look at the GPUs each second; the samples are stamped by the load's clock."""
+        folder, limit_s = self._own().folder_of(launch), self._settings.rung_timeout_s
+        if self._sampler is None:
+            self._sampler = GpuSampler(self._at().host)
+        with self._sampler.during(folder, limit_s=limit_s) as samples:
+            outcome = self._measure(launch, spec)
+        if self._on_host(spec.concurrency):
+            samples.ahead_s = 0.0
+        return outcome, samples
 
     def _measure(self, launch: str, spec: RungSpec) -> RungOutcome:
         """From this machine through a forwarded port, or on the host itself where so many streams want it."""

@@ -11,6 +11,8 @@ from moeagent.tools.stats.metrics import unknown
 
 ATTEMPTS = 3
 """Times that a rung is measured before its bad measurement is kept as such."""
+THROTTLED_AGAIN = 1
+"""Repeats of a rung that the GPUs spoilt: heat does not go away by measuring on."""
 
 
 def measure(loop: Loop, state: State) -> State:
@@ -45,6 +47,8 @@ def measured_well(loop: Loop, concurrency: int) -> RungReport:
                 draft.id, f"the server was gone at resume and was started again before rung {concurrency}"
             )
         if not report.alive or report.rung.failed or not unknown(loop.settings.goal, report.rung):
+            break
+        if report.rung.throttled and attempt >= THROTTLED_AGAIN:
             break
     return report
 

@@ -13,13 +13,13 @@ from moeagent.memory.records.hypothesis import (
     Verdict,
     VerdictKind,
 )
-from moeagent.memory.records.measurement import ClientHealth, Distribution, Rung
+from moeagent.memory.records.measurement import ClientHealth, Distribution, GpuLoad, GpuSamples, Rung
 from moeagent.memory.records.workload import Constraint, Goal, Workload
 
 __all__ = [
     "Alternative", "ClientHealth", "ConfigChange", "Constraint", "Diagnosis", "Distribution", "Effect",
-    "EngineFacts", "FlagValue", "Goal", "Gpu", "HostFacts", "Hypothesis", "Knob", "Launch", "LaunchOutcome",
-    "ModelFacts", "Pivot", "PredictedEffect", "PredictionScore", "Record", "Remedy", "Rung", "Scope",
-    "ServerConfig", "StabilityBoundary", "Stage", "Symptom", "Verdict", "VerdictKind", "Workload",
-    "canonical_json", "fingerprint",
+    "EngineFacts", "FlagValue", "Goal", "Gpu", "GpuLoad", "GpuSamples", "HostFacts", "Hypothesis", "Knob",
+    "Launch", "LaunchOutcome", "ModelFacts", "Pivot", "PredictedEffect", "PredictionScore", "Record",
+    "Remedy", "Rung", "Scope", "ServerConfig", "StabilityBoundary", "Stage", "Symptom", "Verdict",
+    "VerdictKind", "Workload", "canonical_json", "fingerprint",
 ]  # fmt: skip

@@ -40,6 +40,41 @@ class ClientHealth(Record):
     """What the distortion makes unusable: late reads spoil latencies, a load not kept up spoils all."""
 
 
+class GpuLoad(Record):
+    """One GPU while a rung was measured; None where the driver does not say."""
+
+    gpu: int
+    power_w: float | None = None
+    power_max_w: float | None = None
+    sm_mhz: float | None = None
+    """Mean; throttling shows in the least one."""
+    sm_mhz_min: float | None = None
+    mem_mhz: float | None = None
+    use_percent: float | None = None
+    """Share of the time in which a kernel ran."""
+    memory_mib: float | None = None
+    """The most that was in use."""
+    celsius: float | None = None
+    """The most."""
+    held_by: dict[str, float] = Field(default_factory=dict)
+    """Share of the samples, 0..1, in which each reason held the clocks down: power cap, thermal, ..."""
+
+
+class GpuSamples(Record):
+    """All GPUs of the host, sampled about once a second in the rung's window."""
+
+    moments: int
+    """How often each GPU was looked at."""
+    gpus: tuple[GpuLoad, ...]
+    power_w: float | None = None
+    """Mean over the window of all GPUs together; None when one of them does not say."""
+    power_max_w: float | None = None
+    throttled: str = ""
+    """Why the rung is spoilt: which GPU was slowed down by what; empty when none was."""
+    raw: str | None = None
+    """Hash of the samples in the run's load/ folder."""
+
+
 class Rung(Record):
     """One concurrency of the ladder. A metric that was not measured is None, never 0."""
 
@@ -57,6 +92,7 @@ class Rung(Record):
     e2e_ms: Distribution | None = None
     goodput_rps: float | None = None
     energy_j: float | None = None
+    """Of all GPUs of the host: mean power times duration_s; None where the power is not known."""
     client: ClientHealth
     invalid: str = ""
     """Why the figures may not be used (client distorted, implausible, throttled); empty when they may."""
@@ -81,6 +117,20 @@ class Rung(Record):
     """Cached part of the prompt tokens, where the server reports it."""
     request_rate: float | None = None
     """Requests per second offered in open loop; None in closed loop."""
+    gpu: GpuSamples | None = None
+    """None when the host's GPUs were not sampled, or say nothing."""
+
+    @property
+    def throttled(self) -> str:
+        """Why the GPUs spoilt the rung; empty when they did not."""
+        return self.gpu.throttled if self.gpu else ""
+
+    @property
+    def energy_per_token_j(self) -> float | None:
+        """Joules of all GPUs for each output token of the complete requests; None where not known."""
+        if self.energy_j is None or not self.output_tok_s or self.duration_s <= 0:
+            return None
+        return self.energy_j / (self.output_tok_s * self.duration_s)
 
     @property
     def throughput_invalid(self) -> str:

@@ -1,48 +1,78 @@
-"""Clocks and temperature of the GPUs before and after a rung: a throttled machine measures something else."""
+"""What nvidia-smi says of the GPUs at one moment: power, clocks, use, heat, and what slows them down."""
 
-from collections.abc import Sequence
+import tomllib
+from datetime import UTC, datetime
+from functools import cache
+from importlib.resources import files
 from typing import NamedTuple
 
-QUERY = (
-    "nvidia-smi",
-    "--query-gpu=index,clocks.sm,clocks.max.sm,temperature.gpu,power.draw,clocks_throttle_reasons.active",
-    "--format=csv,noheader,nounits",
-)
-"""The old name of the reasons' field: drivers of either generation answer to it."""
+from moeagent.memory.records import Record
 
-SLOWDOWNS = {
-    0x08: "hardware slowdown",
-    0x20: "software thermal slowdown",
-    0x40: "hardware thermal slowdown",
-    0x80: "power brake",
-}
-"""Bits of nvmlClocksEventReasons (NVML API reference) that mean a fault; 0x01 is idle, 0x04 the power cap,
-which a loaded GPU reaches in normal work."""
+FIELDS = (
+    "timestamp", "index", "power.draw", "clocks.sm", "clocks.mem", "utilization.gpu", "memory.used",
+    "temperature.gpu",
+)  # fmt: skip
+REASONS = ("clocks_throttle_reasons.active", "clocks_event_reasons.active")
+"""The last field: its old name, which drivers of either generation know so far, and its new one."""
+STAMP = "%Y/%m/%d %H:%M:%S.%f"
+
+
+class Reason(Record):
+    """Why a GPU runs below its clocks."""
+
+    bit: int
+    name: str
+    spoils: bool
+    """Whether a rung that was measured meanwhile is spoilt."""
+    source: str
 
 
 class GpuState(NamedTuple):
     """One GPU at one moment; None where the driver says N/A."""
 
+    at_s: float
+    """Unix time by the host's clock."""
     gpu: int
-    sm_mhz: float | None
-    max_sm_mhz: float | None
-    celsius: float | None
     watts: float | None
-    slowdowns: tuple[str, ...]
+    sm_mhz: float | None
+    mem_mhz: float | None
+    use_percent: float | None
+    """Share of the last period in which a kernel ran."""
+    memory_mib: float | None
+    celsius: float | None
+    reasons: tuple[str, ...] | None
 
 
-def parse_gpu_state(text: str) -> tuple[GpuState, ...]:
-    """The states in the output of QUERY; lines of another form are left out."""
-    found = []
-    for line in text.splitlines():
-        fields = [field.strip() for field in line.split(",")]
-        if len(fields) == 6 and fields[0].isdigit():
-            clock, top, heat, power = (value(field) for field in fields[1:5])
-            found.append(GpuState(int(fields[0]), clock, top, heat, power, reasons(fields[5])))
-    return tuple(found)
+@cache
+def throttle_reasons() -> tuple[Reason, ...]:
+    """The known reasons."""
+    text = files("moeagent.tools.load").joinpath("throttle_reasons.toml").read_text(encoding="utf-8")
+    return tuple(Reason.model_validate(entry) for entry in tomllib.loads(text)["reason"])
 
 
-def value(field: str) -> float | None:
+def queries() -> tuple[str, ...]:
+    """Lists of fields for --query-gpu; the first one that a driver accepts is used."""
+    return tuple(",".join((*FIELDS, reasons)) for reasons in REASONS)
+
+
+def parse_gpu_states(text: str) -> tuple[GpuState, ...]:
+    """The states in nvidia-smi's lines for one of `queries`, stamped in UTC; other lines are left out."""
+    rows = ([field.strip() for field in line.split(",")] for line in text.splitlines())
+    return tuple(state for row in rows if (state := _state(row)) is not None)
+
+
+def _state(row: list[str]) -> GpuState | None:
+    if len(row) != len(FIELDS) + 1 or not row[1].isdigit():
+        return None
+    try:
+        at_s = datetime.strptime(row[0], STAMP).replace(tzinfo=UTC).timestamp()
+    except ValueError:
+        return None
+    watts, sm, mem, use, memory, heat = (_number(field) for field in row[2:8])
+    return GpuState(at_s, int(row[1]), watts, sm, mem, use, memory, heat, _reasons(row[8]))
+
+
+def _number(field: str) -> float | None:
     """A number, or None for [N/A] and its like."""
     try:
         return float(field)
@@ -50,25 +80,10 @@ def value(field: str) -> float | None:
         return None
 
 
-def reasons(field: str) -> tuple[str, ...]:
-    """Names of the slowdowns in a hexadecimal mask."""
+def _reasons(field: str) -> tuple[str, ...] | None:
+    """Names of the reasons in a hexadecimal mask; None when the driver does not say."""
     try:
         mask = int(field, 16)
     except ValueError:
-        return ()
-    return tuple(name for bit, name in SLOWDOWNS.items() if mask & bit)
-
-
-def throttled(states: Sequence[GpuState]) -> str:
-    """Why a rung that ended in these states may not be used; empty when no GPU was slowed down."""
-    slow = {state.gpu: state.slowdowns for state in states if state.slowdowns}
-    return "; ".join(f"GPU {index}: {', '.join(names)}" for index, names in sorted(slow.items()))
-
-
-def summary(states: Sequence[GpuState]) -> str:
-    """Clocks and temperatures in one line; empty without GPUs."""
-    clocks = [s.sm_mhz for s in states if s.sm_mhz is not None]
-    heat = [s.celsius for s in states if s.celsius is not None]
-    parts = [f"SM clock {min(clocks):.0f} to {max(clocks):.0f} MHz"] if clocks else []
-    parts += [f"{min(heat):.0f} to {max(heat):.0f} C"] if heat else []
-    return ", ".join(parts)
+        return None
+    return tuple(reason.name for reason in throttle_reasons() if mask & reason.bit)

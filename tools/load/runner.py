@@ -15,7 +15,7 @@ from typing import Any
 
 from moeagent.memory.errors import HostError
 from moeagent.tools.load.bundle import loadgen_archive
-from moeagent.tools.load.figures import pack, recompute
+from moeagent.tools.load.figures import pack, recompute, span_us
 from moeagent.tools.load.job import build_job
 from moeagent.tools.load.spec import RungOutcome, RungSpec, Target
 
@@ -97,7 +97,16 @@ def outcome_of(result: dict[str, Any], spec: RungSpec, job: dict[str, Any]) -> R
     if "refused" in result:
         result = nothing_sent(result["refused"], result["detail"])
     raw = pack({"plan": plan_of(spec, job), **result})
-    return RungOutcome(recompute(raw), raw)
+    return RungOutcome(recompute(raw), raw, window_of(result))
+
+
+def window_of(result: dict[str, Any]) -> tuple[float, float] | None:
+    """First send and last token in Unix time; None when nothing was sent."""
+    answers = result["answers"]
+    if "began_unix_s" not in result or not answers:
+        return None
+    first = result["began_unix_s"] + min(answer["send"] for answer in answers) / 1e6
+    return first, first + span_us(answers) / 1e6
 
 
 def nothing_sent(kind: str, detail: str) -> dict[str, Any]:

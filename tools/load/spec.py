@@ -162,6 +162,8 @@ class RungOutcome(NamedTuple):
 
     rung: Rung
     raw: bytes
+    window_s: tuple[float, float] | None = None
+    """First send and last token, in Unix time by the clock of the machine that made the load."""
 
 
 def merged(base: dict[str, Any], extra: dict[str, Any]) -> dict[str, Any]:

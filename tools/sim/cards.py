@@ -56,7 +56,7 @@ class Card:
             "pcie.link.gen.current": ("5", ""), "pcie.link.gen.max": ("5", ""),
             "pcie.link.width.current": ("16", ""),
             "pcie.link.width.max": ("16", ""), "vbios_version": ("98.02.55.00.04", ""),
-            "timestamp": (datetime.now().astimezone().strftime("%Y/%m/%d %H:%M:%S.000"), ""),
+            "timestamp": (datetime.now().astimezone().strftime("%Y/%m/%d %H:%M:%S.%f")[:-3], ""),
         }  # fmt: skip
 
 

@@ -2,6 +2,7 @@
 
 import os
 import sys
+import time
 from collections.abc import Mapping, Sequence
 from datetime import datetime
 
@@ -166,8 +167,30 @@ def _selected(gpus: tuple[Card, ...], wanted: str | None) -> tuple[Card, ...]:
     return tuple(card for card in gpus if str(card.index) in ids or card.fields()["uuid"][0] in ids)
 
 
+def _period_s(arguments: Sequence[str]) -> float | None:
+    """The time between two answers of a call that goes on answering; None for a single answer."""
+    seconds = _option(arguments, "--loop") or _option(arguments, "-l")
+    millis = _option(arguments, "--loop-ms") or _option(arguments, "-lms")
+    if millis is not None:
+        return float(millis) / 1000
+    return float(seconds) if seconds is not None else None
+
+
 def main(arguments: Sequence[str], env: Mapping[str, str]) -> int:
-    """Answer one call; returns the exit status."""
+    """Answer one call, again and again where it asks for that; returns the exit status."""
+    period_s = _period_s(arguments)
+    try:
+        while (status := _answer(arguments, env)) == 0 and period_s is not None:
+            sys.stdout.flush()
+            time.sleep(period_s)
+    except BrokenPipeError:
+        # Python would report the lines that it still holds.
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        return 0
+    return status
+
+
+def _answer(arguments: Sequence[str], env: Mapping[str, str]) -> int:
     config = load_config(env)
     servers = running_servers(state_dir(env))
     gpus = _selected(cards(config, servers), _option(arguments, "--id") or _option(arguments, "-i"))

@@ -48,9 +48,8 @@ def _cost_per_million(rung: Rung, price_per_hour: float | None) -> float | None:
         return None
     if price_per_hour:
         return price_per_hour / 3600 / rung.output_tok_s * 1e6
-    if rung.energy_j is None or rung.duration_s <= 0:
-        return None
-    return rung.energy_j / (rung.output_tok_s * rung.duration_s) * 1e6
+    joules = rung.energy_per_token_j
+    return None if joules is None else joules * 1e6
 
 
 def repeat_logs(

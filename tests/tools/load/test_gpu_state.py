@@ -1,22 +1,35 @@
-from moeagent.tools.load.gpu_state import parse_gpu_state, summary, throttled
+from moeagent.tools.load.gpu_state import parse_gpu_states, queries, throttle_reasons
 
-TEXT = """0, 2325, 3090, 71, 587.12, 0x0000000000000004
-1, 1200, 3090, 93, 401.55, 0x0000000000000060
-2, [N/A], [N/A], 45, [N/A], [N/A]
+TEXT = """\
+2026/11/29 23:14:08.250, 0, 587.12, 2325, 12481, 98, 92011, 71, 0x0000000000000004
+2026/11/29 23:14:08.251, 1, 401.55, 1200, 12481, 99, 92011, 93, 0x0000000000000060
+2026/11/29 23:14:08.252, 2, [N/A], [N/A], [N/A], [N/A], 4, 45, [N/A]
+29.11.2026 23:14, 3, 1, 2, 3, 4, 5, 6, 0x0
+Field "clocks_throttle_reasons.active" is not a valid field to query.
 No devices were found
 """
 
 
-def test_clocks_heat_and_slowdowns_are_read() -> None:
-    states = parse_gpu_state(TEXT)
+def test_power_clocks_heat_and_slowdowns_are_read() -> None:
+    states = parse_gpu_states(TEXT)
 
     assert [s.gpu for s in states] == [0, 1, 2]
-    assert states[0].slowdowns == ()
-    assert states[2].sm_mhz is None
-    assert throttled(states) == "GPU 1: software thermal slowdown, hardware thermal slowdown"
-    assert summary(states) == "SM clock 1200 to 2325 MHz, 45 to 93 C"
+    assert states[0].at_s == 1795994048.25
+    assert (states[0].watts, states[0].sm_mhz, states[0].use_percent) == (587.12, 2325, 98)
+    assert states[0].reasons == ("power cap",)
+    assert states[1].reasons == ("software thermal slowdown", "hardware thermal slowdown")
+    assert (states[2].watts, states[2].memory_mib, states[2].reasons) == (None, 4, None)
 
 
-def test_the_power_cap_alone_is_normal_work_and_no_gpu_is_no_complaint() -> None:
-    assert throttled(parse_gpu_state(TEXT.splitlines()[0])) == ""
-    assert (throttled(()), summary(())) == ("", "")
+def test_the_power_cap_is_normal_work_and_no_bit_is_named_twice() -> None:
+    reasons = throttle_reasons()
+
+    assert [reason.name for reason in reasons if not reason.spoils] == ["power cap"]
+    assert len({reason.bit for reason in reasons}) == len(reasons)
+
+
+def test_both_names_of_the_reasons_are_asked_for() -> None:
+    assert [query.rpartition(",")[2] for query in queries()] == [
+        "clocks_throttle_reasons.active",
+        "clocks_event_reasons.active",
+    ]

@@ -12,6 +12,7 @@ import json
 import resource
 import signal
 import sys
+import time
 import zlib
 from collections.abc import Callable
 
@@ -41,6 +42,7 @@ def supervise(job: Job, emit: Callable[[Answer], None]) -> Answer:
         flushed = flush(job)
         crew.latest.clear()
         began = clock() + 50_000_000
+        began_unix_s = time.time() + 0.05
         crew.order(do="start", at=began)
         parts = crew.gather("answers", deadline, progress)
     finally:
@@ -53,6 +55,7 @@ def supervise(job: Job, emit: Callable[[Answer], None]) -> Answer:
         "answers": answers, "health": [part["health"] for part in parts], "flushed": flushed,
         "warmup": [message["ready"] for message in ready], "unsent": sum(part["unsent"] for part in parts),
         "stopped": next((part["stopped"] for part in parts if part["stopped"]), ""),
+        "began_unix_s": began_unix_s,
     }  # fmt: skip
 
 
