@@ -41,12 +41,12 @@ Approver = Callable[[str, str], str]
 
 def create(settings: CampaignSettings, root: Path, run_id: str | None = None) -> RunFolder:
     """A new run folder with its tape begun and its settings written down."""
-    now = datetime.now(UTC)
+    now, program = datetime.now(UTC), stamp()
     folder = RunFolder.create(root, run_id or new_run_id(now, secrets.token_hex(2)))
     resolved = settings.model_dump(mode="json", exclude_none=True)
     write_private(folder.path / "campaign.toml", tomli_w.dumps(resolved).encode())
     header = {
-        **stamp(),
+        **program,
         "run": folder.id,
         "created_at": now.isoformat(timespec="seconds"),
         "settings": settings.model_dump(mode="json"),
@@ -120,7 +120,7 @@ def replay(folder: RunFolder) -> dict[str, Any]:
 
 def fork(source: RunFolder, root: Path, at_line: int, run_id: str | None = None) -> RunFolder:
     """A new run that is the source up to a tape line; `resume` goes on from there."""
-    now = datetime.now(UTC)
+    now, program = datetime.now(UTC), stamp()
     folder = RunFolder.create(root, run_id or new_run_id(now, secrets.token_hex(2)))
     header = {
         **source.read_tape().header,
