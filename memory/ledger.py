@@ -110,6 +110,7 @@ class Ledger:
         self.launches: list[Launch] = []
         self.pivots: list[Pivot] = []
         self.verdicts: list[Verdict] = []
+        self._last_verdict: dict[str, Verdict] = {}
         self.incumbents: list[Incumbent] = []
         self.limits: list[Limit] = []
         self.notes: list[Note] = []
@@ -143,6 +144,7 @@ class Ledger:
                 self.pivots.append(record)
             case Verdict():
                 self.verdicts.append(record)
+                self._last_verdict[record.hypothesis] = record
             case Incumbent():
                 self.incumbents.append(record)
             case Limit():
@@ -175,7 +177,7 @@ class Ledger:
 
     def verdict(self, hypothesis_id: str) -> Verdict | None:
         """The last verdict on a hypothesis: a parked one is judged again."""
-        return next((v for v in reversed(self.verdicts) if v.hypothesis == hypothesis_id), None)
+        return self._last_verdict.get(hypothesis_id)
 
     def launches_for(self, hypothesis_id: str | None) -> list[Launch]:
         """Launches made for a hypothesis; None for the baseline's."""
@@ -197,6 +199,28 @@ class Ledger:
             for rung in launch.rungs
             if rung.concurrency == concurrency and rung.usable
         ]
+
+
+def last_hypotheses(entries: Iterable[Entry], count: int) -> tuple[list[Entry], int]:
+    """The decisions that a reader of the last hypotheses needs, and how many hypotheses are left out.
+
+    Launches, pivots and verdicts stay where they belong to one of these, to the baseline or to the best
+    configuration; everything else stays.
+    """
+    decisions = [entry for entry in entries if entry.type == "decision"]
+    ideas = [e.body["value"].get("id", "") for e in decisions if e.kind == "hypothesis"]
+    best = [e.body["value"].get("hypothesis") for e in decisions if e.kind == "incumbent"][-1:]
+    shown = set(ideas[-count:])
+    needed = [entry for entry in decisions if _belongs(entry, shown, {None, *best, *shown})]
+    return needed, len(ideas) - len(shown)
+
+
+def _belongs(entry: Entry, shown: set[str], kept: set[str | None]) -> bool:
+    if entry.kind == "hypothesis":
+        return entry.body["value"].get("id") in shown
+    if entry.kind not in ("launch", "pivot", "verdict"):
+        return True
+    return entry.may_hold("hypothesis", kept) and entry.body["value"].get("hypothesis") in kept
 
 
 def decision_of(entry: Entry) -> Record:

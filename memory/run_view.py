@@ -1,12 +1,13 @@
 """A run as its readers see it: the hypothesis log as one JSON-ready object, derived from the tape alone."""
 
+from collections.abc import Iterable
 from typing import Any
 
 from moeagent.memory.collector import collector_paused
-from moeagent.memory.ledger import Ledger
+from moeagent.memory.ledger import Ledger, last_hypotheses
 from moeagent.memory.records import Effect, Hypothesis, Launch, ServerConfig, Verdict
 from moeagent.memory.run_folder import RunFolder
-from moeagent.memory.tape.lines import Json, TapeFile
+from moeagent.memory.tape.lines import Entry, Json, TapeFile
 
 
 class RunView:
@@ -25,11 +26,23 @@ class RunView:
             return cls.of_tape(folder.read_tape())
 
     @classmethod
+    def read_last(cls, folder: RunFolder, count: int) -> tuple["RunView", int]:
+        """With the last so many hypotheses only, and how many are left out: quick on a long run."""
+        with collector_paused():
+            tape = folder.read_tape()
+            needed, left_out = last_hypotheses(tape.entries, count)
+            return cls._of(tape, needed), left_out
+
+    @classmethod
     def of_tape(cls, tape: TapeFile) -> "RunView":
         """From a tape that was read already."""
+        return cls._of(tape, tape.entries)
+
+    @classmethod
+    def _of(cls, tape: TapeFile, entries: Iterable[Entry]) -> "RunView":
         last = tape.entries[-1]
         ended = last.body if last.type == "marker" and last.body["marker"] != "resume" else None
-        return cls(tape.header["run"], tape.header, Ledger.from_entries(tape.entries), ended)
+        return cls(tape.header["run"], tape.header, Ledger.from_entries(entries), ended)
 
     def with_ledger(self, ledger: Ledger) -> "RunView":
         """The same run with other decisions."""

@@ -1,10 +1,13 @@
 """`moeagent log`."""
 
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from moeagent.agent.cli.options import DEFAULT_RUNS, AsJson, RunName, RunsRoot
+
+if TYPE_CHECKING:
+    from moeagent.memory.run_view import RunView
 
 
 def command(
@@ -24,12 +27,16 @@ def command(
     Example: moeagent log last --verdict blocked
     """
     from moeagent.agent.show.filters import keep_last, keep_only
-    from moeagent.agent.show.log import print_hypothesis, print_log
+    from moeagent.agent.show.log import print_hypothesis
     from moeagent.agent.show.text import console
     from moeagent.memory.run_folder import find_run
     from moeagent.memory.run_view import RunView
 
-    view = keep_only(RunView.read(find_run(runs, run)), verdict=verdict, flag=flag)
+    folder = find_run(runs, run)
+    if last and not (as_json or md or hypothesis or verdict or flag):
+        _print_table(*RunView.read_last(folder, last))
+        return
+    view = keep_only(RunView.read(folder), verdict=verdict, flag=flag)
     if as_json:
         from moeagent.agent.show.as_json import print_json
 
@@ -41,7 +48,15 @@ def command(
     elif hypothesis:
         print_hypothesis(view, hypothesis, console())
     else:
-        left_out = keep_last(view, last) if last else 0
+        _print_table(view, keep_last(view, last) if last else 0)
+
+
+def _print_table(view: "RunView", left_out: int) -> None:
+    from moeagent.agent.show.log import print_log
+    from moeagent.agent.show.text import console
+    from moeagent.memory.collector import collector_paused
+
+    with collector_paused():
         print_log(view, console())
-        if left_out:
-            typer.echo(f"{left_out} earlier hypotheses are not shown: --last 0 shows all")
+    if left_out:
+        typer.echo(f"{left_out} earlier hypotheses are not shown: --last 0 shows all")

@@ -6,10 +6,14 @@ JSON. Line numbers are 1-based, as an editor shows them.
 """
 
 import hashlib
-import json
+import re
+from collections.abc import Set
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
-from typing import Any, Literal
+from typing import Any, Literal, cast
+
+from pydantic_core import from_json
 
 from moeagent.memory.errors import InputError, TapeError
 from moeagent.memory.records import canonical_json
@@ -19,38 +23,74 @@ EntryType = Literal["header", "request", "response", "decision", "marker"]
 FIRST_SUM = "0" * 16
 
 
+TYPE_AT_END = re.compile(rb'"type":"(header|request|response|marker)"}\Z')
+KIND_AT_START = re.compile(rb'{"kind":"([a-z_-]+)",("type":"decision","value":)?')
+"""Where canonical JSON, whose keys are sorted, has these two: inside a string every quote is escaped."""
+
+
 @dataclass(frozen=True)
 class Entry:
-    """One line of a tape. `body` holds the type's own fields; `line_no` is its place in the file."""
+    """One line of a tape; `line_no` is its place in the file.
+
+    A line that was read is parsed when its body is first asked for: most readers need few of a long tape's.
+    """
 
     line_no: int
     type: EntryType
-    body: Json
+    written: Json | bytes
+    """The type's own fields, or the JSON of the whole line."""
     sum: str
 
+    @cached_property
+    def body(self) -> Json:
+        """The type's own fields."""
+        if not isinstance(self.written, bytes):
+            return self.written
+        body: Json = from_json(self.written, cache_strings="keys")
+        del body["type"]
+        return body
 
-def checksum(previous: str, body: str) -> str:
+    @property
+    def kind(self) -> str:
+        """What is asked or decided; empty for a line of another type."""
+        if self.type not in ("request", "decision"):
+            return ""
+        found = KIND_AT_START.match(self.written) if isinstance(self.written, bytes) else None
+        return found[1].decode() if found else str(self.body["kind"])
+
+    def may_hold(self, name: str, values: Set[str | None]) -> bool:
+        """False where no field of this name, however deep, has one of these values; true may be wrong."""
+        if not isinstance(self.written, bytes):
+            return True
+        found = re.findall(rb'"%s":(?:null|"([^"]*)")' % name.encode(), self.written)
+        return any((value.decode() or None) in values for value in found)
+
+
+def checksum(previous: str, body: bytes) -> str:
     """The chained checksum of a line's body."""
-    return hashlib.sha256(f"{previous}{body}".encode()).hexdigest()[:16]
+    return hashlib.sha256(previous.encode() + body).hexdigest()[:16]
 
 
 def encode(previous: str, type_: EntryType, body: Json) -> tuple[str, bytes]:
     """The sum of the new line, and its bytes with the newline."""
-    text = canonical_json({"type": type_, **body})
+    text = canonical_json({"type": type_, **body}).encode()
     sum_ = checksum(previous, text)
-    return sum_, f"{sum_} {text}\n".encode()
+    return sum_, b"%s %s\n" % (sum_.encode(), text)
 
 
 def decode(line: bytes, line_no: int, previous: str) -> Entry:
-    """Check and parse one line. Raises TapeError naming the line."""
-    try:
-        sum_, _, text = line.decode("utf-8").partition(" ")
-    except UnicodeDecodeError:
-        raise TapeError(f"tape line {line_no} is not UTF-8") from None
-    if sum_ != checksum(previous, text):
+    """Check one line. Raises TapeError naming the line."""
+    sum_, _, text = line.partition(b" ")
+    if sum_ != checksum(previous, text).encode():
         raise TapeError(f"tape line {line_no} does not match its checksum: it was changed or damaged")
-    body = json.loads(text)
-    return Entry(line_no, body.pop("type"), body, sum_)
+    return Entry(line_no, _type_of(text), text, sum_.decode())
+
+
+def _type_of(text: bytes) -> EntryType:
+    if at_end := TYPE_AT_END.search(text, max(0, len(text) - 20)):
+        return cast(EntryType, at_end[1].decode())
+    at_start = KIND_AT_START.match(text)
+    return "decision" if at_start and at_start[2] else cast(EntryType, from_json(text)["type"])
 
 
 @dataclass(frozen=True)
