@@ -17,6 +17,7 @@ from moeagent.agent.interrupt import StopRequest, stop_on_signals
 from moeagent.agent.loop import Loop
 from moeagent.agent.loop_version import check_stamp, stamp
 from moeagent.agent.own_ideas import OwnIdeasFirst
+from moeagent.agent.pause import PauseWatch, Slice
 from moeagent.agent.predictor import CampaignPredictor
 from moeagent.agent.proposers.playbook import Playbook
 from moeagent.agent.proposing import let_model_propose
@@ -35,6 +36,7 @@ from moeagent.memory.tape.fork import fork_tape
 from moeagent.memory.tape.lines import Json
 from moeagent.memory.tape.tape import EndOfTapeError, Tape
 from moeagent.tools.engines.registry import engine_by_name
+from moeagent.tools.hosts.clock import SystemClock
 
 Approver = Callable[[str, str], str]
 
@@ -57,13 +59,21 @@ def create(settings: CampaignSettings, root: Path, run_id: str | None = None) ->
 
 
 def resume(
-    folder: RunFolder, root: Path, amend: Json, events: Events, approver: Approver | None = None
+    folder: RunFolder,
+    root: Path,
+    amend: Json,
+    events: Events,
+    approver: Approver | None = None,
+    *,
+    pause_after: Slice | None = None,
 ) -> None:
     """Replay what is recorded, then go on live. Raises the MoeagentError that ended the run.
 
-    Raises InputError while another process works on the run.
+    Raises Paused at the end of the slice, InputError while another process works on the run.
     """
     stop = StopRequest()
+    if pause_after:
+        events.listeners.append(PauseWatch(pause_after, stop, SystemClock(), _launches_in(folder)))
     with held(folder.path, lambda: stop.ask("another moeagent process, which took the run over")):
         _go_on(folder, root, amend, events, approver, stop)
 
@@ -87,6 +97,11 @@ def _go_on(
         # On a full disk the error that ended the run matters; `moeagent report` prints the report anyway.
         with suppress(OSError):
             write_reports(folder)
+
+
+def _launches_in(folder: RunFolder) -> int:
+    entries = folder.read_tape().entries
+    return sum(entry.type == "decision" and entry.body["kind"] == "launch" for entry in entries)
 
 
 def replay(folder: RunFolder) -> dict[str, Any]:

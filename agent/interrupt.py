@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from types import FrameType
 
-from moeagent.memory.errors import Interrupted
+from moeagent.memory.errors import Interrupted, Paused
 
 
 class StopRequest:
@@ -15,6 +15,7 @@ class StopRequest:
     def __init__(self) -> None:
         self._event = threading.Event()
         self.signal_name = ""
+        self._pause = ""
 
     def __call__(self) -> bool:
         """True once a stop was asked for."""
@@ -25,8 +26,15 @@ class StopRequest:
         self.signal_name = name
         self._event.set()
 
+    def ask_for_pause(self, why: str) -> None:
+        """Ask for a stop that the engineer planned."""
+        self._pause = why
+        self._event.set()
+
     def check(self) -> None:
-        """Raise Interrupted at a safe point once a stop was asked for."""
+        """Raise Interrupted, or Paused, at a safe point once a stop was asked for."""
+        if self() and self._pause and not self.signal_name:
+            raise Paused(self._pause)
         if self():
             raise Interrupted(f"stopped by {self.signal_name or 'request'}")
 

@@ -76,4 +76,6 @@ def _simulated(settings: CampaignSettings, run: str) -> Place:
 def _installs(settings: CampaignSettings, own: EngineInstall) -> dict[str, EngineInstall]:
     if settings.engine.command:
         own = own.model_copy(update={"command": settings.engine.command})
+    if settings.engine.env:
+        own = own.model_copy(update={"env": {**own.env, **settings.engine.env}})
     return {own.name: own, **{install.name: install for install in settings.engine.install}}

@@ -44,5 +44,6 @@ def _named_values(settings: CampaignSettings) -> Iterator[tuple[str, FlagValue]]
     ideas, installs = settings.idea, settings.engine.install
     for flags in (settings.baseline.flags, *(idea.flags for idea in ideas)):
         yield from flags.items()
-    for env in (settings.baseline.env, *(idea.env for idea in ideas), *(one.env for one in installs)):
+    own = (settings.engine.env, settings.baseline.env)
+    for env in (*own, *(idea.env for idea in ideas), *(one.env for one in installs)):
         yield from env.items()

@@ -46,6 +46,8 @@ class EngineSettings(Record):
     """sglang, vllm or llamacpp."""
     command: tuple[str, ...] = ()
     """Launch command up to the flags, in place of the engine's own default."""
+    env: dict[EnvName, str] = Field(default_factory=dict)
+    """Set for every launch and for the survey's questions to the engine; no knob, unlike the baseline's."""
     install: tuple[EngineInstall, ...] = ()
     """Further installs of the engine that the campaign may switch to."""
 

@@ -10,6 +10,7 @@ MoeagentError                 exit code
 │   ├── DivergenceError   7   replay met a request that differs from the recorded one
 │   └── LoopVersionError  8   the tape was recorded by another loop version
 └── Interrupted         130   Ctrl-C or SIGTERM: stopped at a safe point
+    └── Paused            0   the slice that was asked for is over
 """
 
 
@@ -69,3 +70,9 @@ class Interrupted(MoeagentError):  # noqa: N818 - an interruption is an outcome,
     """Ctrl-C or SIGTERM."""
 
     exit_code = 130
+
+
+class Paused(Interrupted):
+    """The run stopped where --pause-after wanted it to."""
+
+    exit_code = 0

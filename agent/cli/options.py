@@ -11,5 +11,9 @@ RunName = Annotated[
 RunsRoot = Annotated[
     Path, typer.Option("--runs", help="Folder of the runs.", envvar="MOEAGENT_RUNS", file_okay=False)
 ]
+PauseAfter = Annotated[
+    list[str] | None,
+    typer.Option(help="Pause between two launches: launches=3, or minutes=6 (no launch begins after them)."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
 DEFAULT_RUNS = Path("runs")

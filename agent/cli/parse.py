@@ -3,6 +3,9 @@
 from difflib import get_close_matches
 from typing import Any
 
+from pydantic import ValidationError
+
+from moeagent.agent.pause import Slice
 from moeagent.agent.settings import LimitSettings
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import FlagValue
@@ -19,11 +22,24 @@ def limits(words: list[str]) -> dict[str, Any]:
                 f"did you mean {near[0]}?" if near else f"limits are {', '.join(LimitSettings.model_fields)}"
             )
             raise InputError(f"--limit {word}: {hint}")
+        if not value[:1].isdigit():
+            raise InputError(f"--limit {word}: write the new limit as a number, such as {name}=20")
         try:
             given[name] = float(value) if "." in value else int(value)
         except ValueError:
             raise InputError(f"--limit {word}: write a number, such as {name}=20") from None
     return {"limits": given} if given else {}
+
+
+def pause_after(words: list[str]) -> Slice | None:
+    """`launches=3`, `minutes=6` as a slice of a run; None without any. Raises InputError."""
+    given = dict(word.partition("=")[::2] for word in words)
+    try:
+        return Slice.model_validate_strings(given) if given else None
+    except ValidationError:
+        raise InputError(
+            f"--pause-after {' '.join(words)}: write launches=N or minutes=N, both more than 0"
+        ) from None
 
 
 def ladder(text: str) -> tuple[int, ...]:

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from moeagent.agent.cli.options import DEFAULT_RUNS, AsJson, RunsRoot
+from moeagent.agent.cli.options import DEFAULT_RUNS, AsJson, PauseAfter, RunsRoot
 
 
 def command(
@@ -33,6 +33,7 @@ def command(
     sim_model: Annotated[str, typer.Option(help="Model of the simulated machine: A or B.")] = "",
     config: Annotated[Path | None, typer.Option(help="Settings file; moeagent.toml if it is here.")] = None,
     run_id: Annotated[str, typer.Option(help="Name of the run's folder.")] = "",
+    pause_after: PauseAfter = None,
     as_json: AsJson = False,
     runs: RunsRoot = DEFAULT_RUNS,
 ) -> None:
@@ -76,7 +77,8 @@ def command(
         "approve": approve or None,
         **parse.limits(limit or []),
     }
+    part = parse.pause_after(pause_after or [])
     settings = prepare(decide_host(load_settings(path, overrides)))
     folder = create(settings, runs, run_id or None)
     with watched(folder, runs, as_json=as_json) as watch:
-        resume(folder, runs, {}, watch, ask_engineer)
+        resume(folder, runs, {}, watch, ask_engineer, pause_after=part)
