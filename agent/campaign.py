@@ -135,7 +135,7 @@ def replay(folder: RunFolder) -> dict[str, Any]:
 
 def fork(source: RunFolder, root: Path, at_line: int, run_id: str | None = None) -> RunFolder:
     """A new run that is the source up to a tape line; `resume` goes on from there."""
-    now, program = datetime.now(UTC), stamp()
+    now = datetime.now(UTC)
     folder = RunFolder.create(root, run_id or new_run_id(now, secrets.token_hex(2)))
     header = {
         **source.read_tape().header,
