@@ -28,9 +28,10 @@ from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView
 
 
-def page(folder: RunFolder, view: RunView) -> str:
-    """One self-contained HTML document; equal runs give equal bytes."""
-    text: str = environment().get_template("report.html.jinja").render(_content(folder, view))
+def page(folder: RunFolder, view: RunView, *, home: str = "") -> str:
+    """One self-contained HTML document; equal runs give equal bytes. `home` is where a link leads back to."""
+    template = environment().get_template("report.html.jinja")
+    text: str = template.render(home=home, **_content(folder, view))
     return text.encode("utf-8", "replace").decode()
 
 
