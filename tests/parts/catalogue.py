@@ -34,5 +34,7 @@ PARTS = {
         lambda: (Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js").is_file(),
         "npm install --no-save --no-package-lock axe-core@4",
     ),
+    "systemd": Part(program("systemd-analyze"), "apt-get install systemd"),
+    "kubectl": Part(program("kubectl"), "apt-get install kubectl"),
     "openssl": Part(program("openssl"), "apt-get install openssl"),
 }
