@@ -7,13 +7,13 @@ from moeagent.agent.interrupt import StopRequest
 from moeagent.agent.place import Place
 from moeagent.agent.secret_settings import OwnSecrets
 from moeagent.agent.settings import CampaignSettings
-from moeagent.memory.errors import EngineError, HostError
+from moeagent.memory.errors import EngineError, HostError, RemoteError
 from moeagent.memory.records import ServerConfig, fingerprint
 from moeagent.tools.engines.protocol import Engine
 from moeagent.tools.hosts.clock import SystemClock
 from moeagent.tools.hosts.command import Command, masked
 from moeagent.tools.hosts.ports import free_port
-from moeagent.tools.hosts.processes import ProcessState, attach, probe
+from moeagent.tools.hosts.processes import Process, ProcessState, attach, find_tagged, probe, reap
 from moeagent.tools.server.gpu_memory import still_held, used_memory
 from moeagent.tools.server.lifecycle import ServerHandle, start_server, stop_server
 from moeagent.tools.server.readiness import Progress, ReadyReport, wait_until_ready
@@ -53,8 +53,8 @@ class Servers:
 
         Raises HostError when it cannot be started.
         """
+        known = self._of_this_boot(launch)
         folder = self._folder(launch)
-        known = attach(self._host, folder)
         port = self._port_of(folder) if known else free_port(self._host, self._first_port(folder))
         command = self._command(config, port)
         if known is None:
@@ -103,6 +103,18 @@ class Servers:
             )
         return True
 
+    def lost_to_a_reboot(self, launch: str) -> bool:
+        """Whether the host was started anew since the launch; its server is then given up.
+
+        `ensure` and `revive` start it again, in a folder of its own.
+        """
+        handle = self._handles.get(launch)
+        if handle is None or not probe(self._host, handle.process).rebooted:
+            return False
+        del self._handles[launch]
+        self._retire(handle.folder)
+        return True
+
     def port(self, launch: str) -> AbstractContextManager[int]:
         """A local port that reaches the server."""
         return self._host.forward(self._handles[launch].port)
@@ -136,6 +148,8 @@ class Servers:
                 return _text(head)
             size = self._size(path)
             tail = self._host.read(path, offset=max(LOG_HEAD, size - LOG_TAIL))
+        except RemoteError:
+            raise
         except HostError:
             return ""
         left_out = max(0, size - LOG_TAIL - LOG_HEAD)
@@ -143,13 +157,16 @@ class Servers:
 
     def stop(self, launch: str) -> list[str]:
         """Stop the server; returns what is not as it should be afterwards."""
-        handle = self._handles.pop(launch, None) or self._found(launch)
+        handle = self._handles.get(launch) or self._found(launch)
         if handle is None:
             return []
+        # What works on the server for us goes first: a load that the host itself runs.
+        reap(self._host, find_tagged(self._host, f"{handle.process.tag}/"), grace_s=0.0)
         released = (lambda: not self._held()) if self._memory_before else None
         report = stop_server(self._host, handle, grace_s=GRACE_S, memory_released=released)
         if report.processes.gone:
             self._retire(handle.folder)
+        self._handles.pop(launch, None)
         problems = [] if report.processes.gone else [f"processes {report.processes.remaining} do not end"]
         problems += [] if report.port_free else [f"port {handle.port} is still taken"]
         if report.memory_released is False:
@@ -182,6 +199,15 @@ class Servers:
         if process is None:
             return None
         return ServerHandle(launch=launch, folder=folder, port=self._port_of(folder), process=process)
+
+    def _of_this_boot(self, launch: str) -> Process | None:
+        """The process of the launch's latest start; one that a reboot ended is retired."""
+        folder = self._folder(launch)
+        process = attach(self._host, folder)
+        if process is None or not probe(self._host, process).rebooted:
+            return process
+        self._retire(folder)
+        return None
 
     def _folder(self, launch: str) -> str:
         """The folder of the launch's latest start that was not stopped, or a new one."""

@@ -9,17 +9,19 @@ import json
 import time
 from collections.abc import Callable
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
-from moeagent.agent.events import Events, Progress
+from moeagent.agent.events import Asking, Events, Progress, Unanswered
 from moeagent.agent.findings_index import STORE
 from moeagent.agent.interrupt import StopRequest
 from moeagent.agent.place import SIM, Place, open_place
+from moeagent.agent.reconnect import Reconnect
 from moeagent.agent.servers import Servers
 from moeagent.agent.settings import CampaignSettings
 from moeagent.memory.errors import HostError, RemoteError
 from moeagent.memory.findings.store import Finding, FindingsStore
 from moeagent.memory.records import Scope, ServerConfig
+from moeagent.memory.records.approval import Question, Said
 from moeagent.memory.tape.lines import Json
 from moeagent.tools.engines.registry import engine_by_name
 from moeagent.tools.hosts.command import Command
@@ -29,7 +31,10 @@ from moeagent.tools.load.probe import ask, calibrate
 from moeagent.tools.load.runner import run_rung
 from moeagent.tools.load.sampling import GpuSampler, Samples
 from moeagent.tools.load.spec import RungOutcome, RungSpec, Target
+from moeagent.tools.output_check.sample import OutputSample
+from moeagent.tools.server.readiness import ReadyReport
 
+Result = TypeVar("Result")
 KeepText = Callable[[str], str]
 KeepRaw = Callable[[bytes], str]
 DEATH_S = 10.0
@@ -50,7 +55,7 @@ class Workbench:
         root: Path,
         events: Events,
         stop: StopRequest,
-        approver: Callable[[str, str], str] | None,
+        approver: Callable[[Question], Said] | None,
     ) -> None:
         self._settings = settings
         self._run = run
@@ -105,15 +110,13 @@ class Workbench:
     def start(self, launch: str, config: ServerConfig, keep: KeepText) -> Json:
         """Start or adopt the server of a launch and wait for it."""
         servers = self._own()
-        try:
-            command = servers.ensure(launch, config)
-        except RemoteError:
-            raise
-        except HostError as error:
-            reason = servers.mask(str(error))
-            return {"outcome": "refused", "command": "", "after_s": 0.0, "reason": reason}
-        report = servers.wait(launch, lambda told: self._tell("launch", told.stage or "", told.last_line))
-        info = self._info(launch) if report.outcome == "ready" else None
+        started = self._steady().through_reboots(
+            launch, lambda: self._started(launch, config), f"{launch} started"
+        )
+        if isinstance(started, str):
+            return {"outcome": "refused", "command": "", "after_s": 0.0, "reason": started}
+        command, report = started
+        info = self._info(launch, config) if report.outcome == "ready" else None
         return {
             "outcome": report.outcome,
             "command": command,
@@ -125,13 +128,29 @@ class Workbench:
             "reason": report.why,
         }
 
+    def _started(self, launch: str, config: ServerConfig) -> tuple[str, ReadyReport] | str:
+        """Command and outcome of a start, or why the host refuses it."""
+        servers = self._own()
+        try:
+            command = servers.ensure(launch, config)
+        except RemoteError:
+            raise
+        except HostError as error:
+            return servers.mask(str(error))
+        return command, servers.wait(
+            launch, lambda told: self._tell("launch", told.stage or "", told.last_line)
+        )
+
     def calibrate(self, launch: str, config: ServerConfig, input_len: int) -> Json:
         """How many words make a prompt of the workload's length on this server."""
-        with self._reach(launch, config) as port:
-            try:
-                found = calibrate(self._target(port), input_len)
-            except HostError as error:
-                return {"words": None, "problem": str(error)}
+        try:
+            found = self._through(
+                launch, config, lambda target: calibrate(target, input_len), "counting its tokens"
+            )
+        except RemoteError:
+            raise
+        except HostError as error:
+            return {"words": None, "problem": str(error)}
         return {
             "words": found.words,
             "problem": "" if found.measured else "the server counts no prompt tokens",
@@ -139,9 +158,18 @@ class Workbench:
 
     def load(self, launch: str, config: ServerConfig, spec: Json, keep: KeepRaw) -> Json:
         """Load the server at one concurrency and look how it is afterwards."""
-        servers = self._own()
-        relaunched = servers.revive(launch, config)
-        outcome, samples = self._sampled(launch, RungSpec.model_validate(spec))
+        servers, rung_spec = self._own(), RungSpec.model_validate(spec)
+        tries: list[bool] = []
+
+        def measured() -> tuple[RungOutcome, Samples]:
+            tries.append(servers.revive(launch, config))
+            return self._sampled(launch, rung_spec)
+
+        steady = self._steady()
+        kept = steady.through_reboots if self._on_host(rung_spec.concurrency) else steady.through_breaks
+        outcome, samples = kept(
+            launch, measured, f"measuring {launch} at concurrency {rung_spec.concurrency}"
+        )
         rung = outcome.rung.model_copy(update={"raw": keep(outcome.raw)})
         if outcome.window_s is not None and samples.text:
             rung = with_gpus(rung, kept_samples(samples, outcome.window_s, keep))
@@ -150,7 +178,8 @@ class Workbench:
             "rung": rung.model_dump(mode="json"),
             "alive": state.alive,
             "exit_code": state.exit_code,
-            "relaunched": relaunched,
+            "relaunched": any(tries),
+            "cut": len(tries) - 1,
         }
 
     def _sampled(self, launch: str, spec: RungSpec) -> tuple[RungOutcome, Samples]:
@@ -168,10 +197,14 @@ class Workbench:
         """From this machine through a forwarded port, or on the host itself where so many streams want it."""
         servers, deadline_s = self._own(), self._settings.rung_timeout_s
         if self._on_host(spec.concurrency):
-            self._fill(f"concurrency {spec.concurrency} on the host", 0, 0, 0, 0.0)
-            target = self._target(servers.port_on_host(launch))
             return run_rung_on_host(
-                self._at().host, target, spec, folder=servers.folder_of(launch), deadline_s=deadline_s
+                self._at().host,
+                self._target(servers.port_on_host(launch)),
+                spec,
+                folder=servers.folder_of(launch),
+                tag=f"{self._run}/{launch}/load",
+                deadline_s=deadline_s,
+                on_wait=lambda: self._fill(f"concurrency {spec.concurrency} on the host", 0, 0, 0, 0.0),
             )
         with servers.port(launch) as port:
             return run_rung(
@@ -190,9 +223,8 @@ class Workbench:
         """Greedy answers for the output check."""
         from moeagent.tools.output_check.collect import collect
 
-        with self._reach(launch, config) as port:
-            target = self._target(port)
-            sample = collect(
+        def answered(target: Target) -> OutputSample:
+            return collect(
                 target.base_url,
                 model=target.model,
                 prompts=asked["prompts"],
@@ -200,6 +232,8 @@ class Workbench:
                 max_tokens=asked["max_tokens"],
                 timeout_s=self._settings.rung_timeout_s,
             )
+
+        sample = self._through(launch, config, answered, "asking it for its answers")
         return {"sample": sample.model_dump(mode="json")}
 
     def stop(self, launch: str, keep: KeepText) -> Json:
@@ -217,9 +251,13 @@ class Workbench:
 
         return perform_completion(request, os.environ.get(self._settings.llm.api_key_env))
 
-    def approve(self, question: str, command: str) -> Json:
-        """The engineer's answer."""
-        return {"answer": self._approver(question, command) if self._approver else "awaiting"}
+    def approve(self, question: Question) -> Json:
+        """The engineer's answer, and who gave it."""
+        self._events.emit(Asking(question))
+        said = self._approver(question) if self._approver else Said(answer="awaiting", by="nobody to ask")
+        if said.answer == "awaiting":
+            self._events.emit(Unanswered(question))
+        return said.model_dump(mode="json")
 
     def stop_everything(self) -> list[str]:
         """Stop every server that this run has running; returns what could not be stopped."""
@@ -240,9 +278,20 @@ class Workbench:
             self._servers = Servers(self._at(), self._engine, self._settings, self._run, self._stop)
         return self._servers
 
-    def _reach(self, launch: str, config: ServerConfig) -> Any:
-        self._own().revive(launch, config)
-        return self._own().port(launch)
+    def _steady(self) -> Reconnect:
+        return Reconnect(self._at().host, self._own(), self._events)
+
+    def _through(
+        self, launch: str, config: ServerConfig, work: Callable[[Target], Result], doing: str
+    ) -> Result:
+        """Work on the launch's server through a forwarded port, done again when the connection broke."""
+
+        def reached() -> Result:
+            self._own().revive(launch, config)
+            with self._own().port(launch) as port:
+                return work(self._target(port))
+
+        return self._steady().through_breaks(launch, reached, f"{doing} ({launch})")
 
     def _target(self, port: int) -> Target:
         return Target(
@@ -252,12 +301,13 @@ class Workbench:
             extra_body=self._engine.load.ignore_eos_body,
         )
 
-    def _info(self, launch: str) -> dict[str, Any] | None:
+    def _info(self, launch: str, config: ServerConfig) -> dict[str, Any] | None:
         path = self._engine.load.info_path
         if path is None:
             return None
-        with self._own().port(launch) as port:
-            info = ask(self._target(port), path, INFO_TIMEOUT_S)
+        info = self._through(
+            launch, config, lambda target: ask(target, path, INFO_TIMEOUT_S), "asking for its settings"
+        )
         # Servers tell their whole command line, keys included.
         return json.loads(self._own().mask(json.dumps(info))) if isinstance(info, dict) else None
 

@@ -11,6 +11,7 @@ from moeagent.agent.effects import Effects
 from moeagent.agent.interrupt import StopRequest
 from moeagent.memory.findings.store import Finding
 from moeagent.memory.records import Record, Rung, Scope, ServerConfig, canonical_json
+from moeagent.memory.records.approval import Question, Said
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Json
 from moeagent.memory.tape.tape import Tape
@@ -50,6 +51,8 @@ class RungReport(Record):
     exit_code: int | None = None
     relaunched: bool = False
     """The server was gone when the run was resumed, and was started again before this rung."""
+    cut: int = 0
+    """How often a broken connection or a reboot spoiled the rung, which was then measured anew."""
 
 
 class StopReport(Record):
@@ -138,11 +141,10 @@ class World:
         """Ask the language model."""
         return self._perform("complete", request, lambda bench: bench.complete(request))
 
-    def approve(self, question: str, command: str) -> str:
-        """yes, no, or awaiting when nobody can answer now."""
-        request = {"question": question, "command": command}
-        answer = self._perform("approve", request, lambda bench: bench.approve(question, command))
-        return str(answer["answer"])
+    def approve(self, question: Question) -> Said:
+        """What a person says to a launch; awaiting when nobody can answer now."""
+        request = question.model_dump(mode="json")
+        return Said.model_validate(self._perform("approve", request, lambda bench: bench.approve(question)))
 
     def text(self, name: str | None) -> str:
         """A long text that the tape refers to."""

@@ -27,6 +27,11 @@ class HostWithEnvironment:
         """Whether its results must be marked as simulated."""
         return self._simulated
 
+    @property
+    def breaks(self) -> int:
+        """See Host.breaks."""
+        return self._inner.breaks
+
     def run(self, command: Command, *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         """Run a command with the additional variables; see Host.run."""
         full = replace(command, env={**self._env, **command.env})

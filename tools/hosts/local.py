@@ -35,6 +35,11 @@ class LocalHost:
         """True when it stands in for a machine that is not there."""
         return self._simulated
 
+    @property
+    def breaks(self) -> int:
+        """None: nothing lies between."""
+        return 0
+
     def run(self, command: Command, *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         """Run a command in its own process group; see Host.run.
 

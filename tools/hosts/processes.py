@@ -80,6 +80,8 @@ class ProcessState(Record):
     alive: bool
     exit_code: int | None = None
     """128 + n for signal n; None while it runs, and when nobody was left to write it down."""
+    rebooted: bool = False
+    """The host was started anew since: nothing of it can be left."""
 
 
 class StopReport(Record):
@@ -125,9 +127,24 @@ def probe(host: Host, process: Process) -> ProcessState:
     """Look whether it is still that very process, and how it ended. Does not wait."""
     arguments = (process.folder, *_identity(process))
     result = ask(host, script("processes", "probe", *arguments), f"looking at process {process.pid}")
-    values = dict(line.split(" ", 1) for line in result.text.splitlines() if " " in line)
+    return _parse_state(result.text)
+
+
+def wait_for_end(host: Host, process: Process, wait_s: int) -> ProcessState:
+    """As `probe`, once the process has ended or `wait_s` have passed; the host does the waiting."""
+    command = script("processes", "end_of", str(wait_s), process.folder, *_identity(process))
+    result = ask(host, command, f"waiting for process {process.pid}", timeout_s=_START_S + wait_s)
+    return _parse_state(result.text)
+
+
+def _parse_state(text: str) -> ProcessState:
+    values = dict(line.split(" ", 1) for line in text.splitlines() if " " in line)
     code = values.get("exit_code", "").strip()
-    return ProcessState(alive=values.get("alive") == "1", exit_code=int(code) if code.isdigit() else None)
+    return ProcessState(
+        alive=values.get("alive") == "1",
+        exit_code=int(code) if code.isdigit() else None,
+        rebooted="rebooted" in values,
+    )
 
 
 def members(host: Host, process: Process) -> tuple[int, ...]:

@@ -53,8 +53,7 @@ start() {
   mkdir -p "$folder" || exit 73
   if ! mkdir "$folder/started" 2>/dev/null; then
     [ -w "$folder" ] || { say "no permission to write in $folder"; exit 73; }
-    started_before
-    return
+    if started_before; then return; fi
   fi
   {
     setsid sh -c "$supervise_text" moeagent-server "$folder" "$born_text
@@ -65,11 +64,13 @@ $become_text" "$mask" "$@" 3>&1 </dev/null >>"$folder/server.log" 2>&1 &
   cat "$folder/process"
 }
 
+# False when the earlier start was killed before it had started anything.
 started_before() {
   tries=0
   until [ -e "$folder/process" ]; do
     tries=$((tries + 1))
     [ "$tries" -le 50 ] || { say "an earlier start in $folder was cut off"; exit 75; }
+    elsewhere "$MOEAGENT_TAG" || [ -e "$folder/process" ] || return 1
     sleep 0.1
   done
   grep -qxF "tag $MOEAGENT_TAG" "$folder/process" || { say "$folder belongs to another process"; exit 76; }
@@ -85,7 +86,19 @@ probe() {
     sleep 0.1
   done
   printf 'alive %s\n' "$alive"
+  [ "$6" = "$(boot_id)" ] || printf 'rebooted 1\n'
   [ ! -r "$1/exit_code" ] || printf 'exit_code %s\n' "$(cat "$1/exit_code")"
+}
+
+# end_of SECONDS and the arguments of probe: as probe, once it has ended or the seconds have passed.
+end_of() {
+  looks=$(($1 * 5))
+  shift
+  while [ "$looks" -gt 0 ] && lives "$2" "$3" "$6"; do
+    looks=$((looks - 1))
+    sleep 0.2
+  done
+  probe "$@"
 }
 
 lives() { [ "$3" = "$(boot_id)" ] && [ "$(born "$1")" = "$2" ]; }
@@ -104,6 +117,18 @@ tagged() {
   for pid in $(carriers "$1"); do
     environment "$pid" | grep -qxF "MOEAGENT_TAG=$1" && printf '%s ' "$pid"
   done
+}
+
+session_of() { sed 's/^.*) //' "/proc/$1/stat" 2>/dev/null | cut -d ' ' -f 4; }
+
+# elsewhere TAG: does a process outside of this call's session carry the tag?
+elsewhere() {
+  own=$(session_of "$$")
+  for pid in $(tagged "$1"); do
+    session=$(session_of "$pid")
+    [ -z "$session" ] || [ "$session" = "$own" ] || return 0
+  done
+  return 1
 }
 
 # ours TAG PID START SESSION SESSION_START BOOT: "pid start" of each living process that is ours:
@@ -152,7 +177,7 @@ find_tagged() {
     folder=$(environment "$pid" | sed -n 's/^MOEAGENT_FOLDER=//p')
     start=$(born "$pid") || continue
     case $tag in "$1"*) ;; *) continue ;; esac
-    session=$(sed 's/^.*) //' "/proc/$pid/stat" 2>/dev/null | cut -d ' ' -f 4)
+    session=$(session_of "$pid")
     printf '%s %s %s %s %s %s\n' "$pid" "$start" "${session:-0}" "$(boot_id)" "$tag" "$folder"
   done
 }
@@ -162,6 +187,7 @@ shift
 case $verb in
   start) start "$@" ;;
   probe) probe "$@" ;;
+  end_of) end_of "$@" ;;
   ours) ours "$@" ;;
   signal) signal "$@" ;;
   find) find_tagged "$@" ;;

@@ -44,6 +44,10 @@ class Host(Protocol):
     def simulated(self) -> bool:
         """True for a machine whose results must be marked as simulated."""
 
+    @property
+    def breaks(self) -> int:
+        """How often its connection was lost and opened again: what went through it meanwhile was cut."""
+
     def run(self, command: Command, *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         """Run a command to its end; when the time is up, stop its processes and raise HostError."""
 

@@ -35,6 +35,7 @@ class SshHost:
         self._lock = threading.Lock()
         self._connection: Connection | None = None
         self._met = False
+        self._breaks = 0
 
     @property
     def name(self) -> str:
@@ -45,6 +46,11 @@ class SshHost:
     def simulated(self) -> bool:
         """Never."""
         return False
+
+    @property
+    def breaks(self) -> int:
+        """See Host.breaks."""
+        return self._breaks
 
     def run(self, command: Command, *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
         """Run a command to its end; see Host.run.
@@ -65,7 +71,7 @@ class SshHost:
             try:
                 return call.run(transport, stdin, timeout_s)
             except CutOffError as error:
-                self._drop()
+                self._drop(transport)
                 if command.repeatable:
                     raise
                 raise RemoteError(
@@ -143,14 +149,19 @@ class SshHost:
                 return self._connection.transport
             if self._connection is not None:
                 self._connection.close()
-            self._connection = connect(self._hops, self._settings)
+            self._connection = connect(self._hops, use_agent=self._settings.use_agent)
+            self._breaks += self._met
             self._met = True
-            watch(self._connection, self._settings)
+            watch(self._connection, self._hops[-1])
             return self._connection.transport
 
-    def _drop(self) -> None:
+    def _drop(self, broken: "Transport | None" = None) -> None:
+        """Close the connection; with `broken`, only if no other thread has opened a new one meanwhile."""
         with self._lock:
-            connection, self._connection = self._connection, None
+            connection = self._connection
+            if broken is not None and connection is not None and connection.transport is not broken:
+                return
+            self._connection = None
         if connection is not None:
             connection.close()
 

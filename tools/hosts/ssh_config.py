@@ -14,6 +14,7 @@ _MAX_HOPS = 8
 _MAX_INCLUDES = 16
 _BLOCK = re.compile(r"\s*(host|match)\b", re.IGNORECASE)
 _INCLUDE = re.compile(r"\s*include(?:\s*=\s*|\s+)(.+)", re.IGNORECASE)
+_TIME = re.compile(r"(?:(\d+)h)?(?:(\d+)m)?(?:(\d+)s?)?")
 # No character that a shell reads: a ProxyCommand may hold host and user.
 _DESTINATION = re.compile(
     r"(?:(?P<user>\w[\w.+-]*)@)?(?:\[(?P<v6>[0-9a-fA-F:.%]+)\]|(?P<host>\w[\w.%+-]*))(?::(?P<port>\d+))?",
@@ -46,6 +47,12 @@ class Hop:
     """The name that known_hosts has it under."""
     accept_new: bool
     proxy_command: str | None
+    connect_s: float
+    """For each of: reaching the server, agreeing on keys, logging in."""
+    keepalive_s: float
+    """Between two signs of life asked of the server."""
+    dead_after_s: float
+    """Without an answer for this long the connection counts as lost."""
 
     def __str__(self) -> str:
         place = f"{self.hostname}:{self.port}"
@@ -155,6 +162,7 @@ def _hop(spec: str, name: str, found: Mapping[str, str | list[str]], settings: S
             raise InputError(f"host {spec}: {setting} of the SSH configuration is not supported: {way_out}")
     hostname, port = str(found.get("hostname", name)), _port(spec, found)
     command = found.get("proxycommand")
+    every_s = _seconds(spec, found, "serveraliveinterval")
     return Hop(
         label=spec,
         hostname=hostname,
@@ -167,7 +175,30 @@ def _hop(spec: str, name: str, found: Mapping[str, str | list[str]], settings: S
         known_as=str(found.get("hostkeyalias") or _known_as(hostname, port)),
         accept_new=settings.accept_new or found.get("stricthostkeychecking") == "accept-new",
         proxy_command=str(command) if command else None,
+        connect_s=_seconds(spec, found, "connecttimeout") or settings.connect_s,
+        keepalive_s=every_s or settings.keepalive_s,
+        dead_after_s=every_s * _patience(spec, found) or settings.dead_after_s,
     )
+
+
+def _seconds(spec: str, found: Mapping[str, str | list[str]], setting: str) -> float:
+    """A time as OpenSSH writes it (90, 90s, 1m30s, 2h); 0 where it is not set."""
+    text = str(found.get(setting, "0"))
+    match = _TIME.fullmatch(text.lower())
+    if match is None or not text:
+        raise InputError(f"host {spec}: {setting} {text!r} of the SSH configuration is not a time in seconds")
+    hours, minutes, seconds = (int(part or 0) for part in match.groups())
+    return 3600.0 * hours + 60.0 * minutes + seconds
+
+
+def _patience(spec: str, found: Mapping[str, str | list[str]]) -> int:
+    """How many signs of life may stay unanswered; 3 as with OpenSSH."""
+    text = str(found.get("serveralivecountmax", "3"))
+    if not text.isdigit():
+        raise InputError(
+            f"host {spec}: ServerAliveCountMax {text!r} of the SSH configuration is not a number"
+        )
+    return max(1, int(text))
 
 
 def _port(spec: str, found: Mapping[str, str | list[str]]) -> int:

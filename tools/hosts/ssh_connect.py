@@ -11,7 +11,6 @@ from moeagent.memory.errors import HostError, RemoteError
 from moeagent.tools.hosts.known_hosts import KnownHosts, Trust, add_known_host, fingerprint
 from moeagent.tools.hosts.ssh_auth import log_in
 from moeagent.tools.hosts.ssh_config import Hop
-from moeagent.tools.hosts.ssh_settings import SshSettings
 
 if TYPE_CHECKING:
     from paramiko import PKey, Transport
@@ -44,38 +43,38 @@ class Connection:
             transport.close()
 
 
-def connect(hops: tuple[Hop, ...], settings: SshSettings) -> Connection:
+def connect(hops: tuple[Hop, ...], *, use_agent: bool) -> Connection:
     """Open the whole way. Raises UnreachableError where another try may help, else HostError."""
     # paramiko reports to its log what is raised here as well; without a handler it would reach stderr.
     logging.getLogger(_LOG_CHANNEL).addHandler(logging.NullHandler())
     transports: list[Transport] = []
     try:
         for hop in hops:
-            transports.append(_open_hop(hop, transports[-1] if transports else None, settings))
+            transports.append(_open_hop(hop, transports[-1] if transports else None, use_agent))
     except BaseException:
         Connection(transports).close()
         raise
     return Connection(transports)
 
 
-def _open_hop(hop: Hop, before: "Transport | None", settings: SshSettings) -> "Transport":
+def _open_hop(hop: Hop, before: "Transport | None", use_agent: bool) -> "Transport":
     from paramiko import SSHException, Transport
 
-    sock = _reach(hop, before, settings)
+    sock = _reach(hop, before)
     try:
         transport = Transport(sock)
     except SSHException as error:
         sock.close()
         raise UnreachableError(f"{hop} does not answer as SSH: {error}; check the port") from error
     transport.set_log_channel(_LOG_CHANNEL)
-    transport.banner_timeout = transport.auth_timeout = settings.connect_s
-    transport.channel_timeout = settings.connect_s
+    transport.banner_timeout = transport.auth_timeout = hop.connect_s
+    transport.channel_timeout = hop.connect_s
     try:
         known = KnownHosts.load(hop.known_hosts)
         _prefer_known_types(transport, {k.key_type for k in known.of(hop.known_as)})
-        transport.start_client(timeout=settings.connect_s)
+        transport.start_client(timeout=hop.connect_s)
         _check_host_key(hop, known, transport.get_remote_server_key())
-        log_in(hop, transport, use_agent=settings.use_agent)
+        log_in(hop, transport, use_agent=use_agent)
     except (SSHException, OSError, EOFError) as error:
         transport.close()
         raise UnreachableError(f"{hop} broke off while connecting: {_text(error)}") from error
@@ -85,7 +84,7 @@ def _open_hop(hop: Hop, before: "Transport | None", settings: SshSettings) -> "T
     return transport
 
 
-def _reach(hop: Hop, before: "Transport | None", settings: SshSettings) -> Any:
+def _reach(hop: Hop, before: "Transport | None") -> Any:
     """A socket, or what paramiko takes for one, that leads to the server."""
     from paramiko import ChannelException, SSHException
 
@@ -93,7 +92,7 @@ def _reach(hop: Hop, before: "Transport | None", settings: SshSettings) -> Any:
         way = f"through {before.getpeername()[0]}"
         try:
             return before.open_channel(
-                "direct-tcpip", (hop.hostname, hop.port), ("127.0.0.1", 0), timeout=settings.connect_s
+                "direct-tcpip", (hop.hostname, hop.port), ("127.0.0.1", 0), timeout=hop.connect_s
             )
         except ChannelException as error:
             raise UnreachableError(
@@ -105,7 +104,7 @@ def _reach(hop: Hop, before: "Transport | None", settings: SshSettings) -> Any:
     if hop.proxy_command is not None:
         return _proxy(hop.proxy_command)
     try:
-        sock = socket.create_connection((hop.hostname, hop.port), timeout=settings.connect_s)
+        sock = socket.create_connection((hop.hostname, hop.port), timeout=hop.connect_s)
     except socket.gaierror as error:
         raise UnreachableError(
             f"{hop}: the name cannot be resolved ({error.strerror}); check its spelling or add it to "

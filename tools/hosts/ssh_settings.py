@@ -18,11 +18,13 @@ class SshSettings:
     """Trust and write down the key of a host that was never met; a changed key is refused all the same."""
     use_agent: bool = True
     connect_s: float = 15.0
-    """For each of: reaching a server, agreeing on keys, logging in."""
+    """Where the configuration has no ConnectTimeout. For each of: reaching a server, agreeing on keys,
+    logging in."""
     reconnect_s: float = 120.0
     """How long a lost connection is tried again before the call fails; the first connection is tried once."""
     keepalive_s: float = 15.0
-    """Between two signs of life asked of the server."""
+    """Between two signs of life asked of the server, where the configuration has no ServerAliveInterval."""
     dead_after_s: float = 15.0
-    """Without an answer for this long the connection counts as lost."""
+    """Without an answer for this long the connection counts as lost; with a ServerAliveInterval, after
+    ServerAliveCountMax of them."""
     home: Path = field(default_factory=Path.home)

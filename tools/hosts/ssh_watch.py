@@ -3,26 +3,25 @@
 import threading
 from typing import TYPE_CHECKING
 
-from moeagent.tools.hosts.ssh_settings import SshSettings
-
 if TYPE_CHECKING:
+    from moeagent.tools.hosts.ssh_config import Hop
     from moeagent.tools.hosts.ssh_connect import Connection
 
 
-def watch(connection: "Connection", settings: SshSettings) -> None:
+def watch(connection: "Connection", hop: "Hop") -> None:
     """Ask the host for a sign of life at intervals, in a thread that ends with the connection.
 
     paramiko sends keep-alive messages but never counts the answers.
     """
-    threading.Thread(target=_watch, args=(connection, settings), daemon=True, name="ssh-watch").start()
+    threading.Thread(target=_watch, args=(connection, hop), daemon=True, name="ssh-watch").start()
 
 
-def _watch(connection: "Connection", settings: SshSettings) -> None:
+def _watch(connection: "Connection", hop: "Hop") -> None:
     from paramiko import SSHException
 
     transport = connection.transport
     while connection.alive():
-        deadline = threading.Timer(settings.dead_after_s, connection.close)
+        deadline = threading.Timer(hop.dead_after_s, connection.close)
         deadline.daemon = True
         deadline.start()
         try:
@@ -31,4 +30,4 @@ def _watch(connection: "Connection", settings: SshSettings) -> None:
             return
         finally:
             deadline.cancel()
-        transport.join(settings.keepalive_s)
+        transport.join(hop.keepalive_s)

@@ -21,17 +21,21 @@ SYSTEM_PYTHON = "/usr/bin/python3" if shutil.which("/usr/bin/python3") else sys.
 def test_a_rung_from_the_host_has_the_same_figures(tmp_path: Path) -> None:
     with ScriptedServer(lambda r: events(*completion(r.body["max_tokens"]))) as server:
         target = Target(base_url=server.url, api="openai-completions")
-        outcome = run_rung_on_host(LocalHost(), target, SPEC, folder=str(tmp_path), python=SYSTEM_PYTHON)
+        outcome = run_rung_on_host(
+            LocalHost(), target, SPEC, folder=str(tmp_path), tag="t/L1/load", python=SYSTEM_PYTHON
+        )
 
     assert (outcome.rung.completed, outcome.rung.output_tokens) == (9, 54)
-    assert [p.suffix for p in tmp_path.iterdir()] == [".pyz"]
+    assert list(tmp_path.iterdir()) == []
 
 
 def test_a_host_without_python_says_so(tmp_path: Path) -> None:
     target = Target(base_url="http://127.0.0.1:1", api="openai-completions")
 
     with pytest.raises(HostError, match="measure from this machine"):
-        run_rung_on_host(LocalHost(), target, SPEC, folder=str(tmp_path), python="python-of-no-host")
+        run_rung_on_host(
+            LocalHost(), target, SPEC, folder=str(tmp_path), tag="t/L1/load", python="python-of-no-host"
+        )
 
 
 def test_the_archive_needs_only_the_standard_library(tmp_path: Path) -> None:
