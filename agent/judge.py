@@ -15,11 +15,12 @@ from moeagent.tools.output_check.sample import OutputVerdict
 from moeagent.tools.stats.assess import ENOUGH_LAUNCHES, Assessment, Side, assess, rung_effects
 from moeagent.tools.stats.boundary import Plan
 from moeagent.tools.stats.calibration import prediction_scores
-from moeagent.tools.stats.metrics import broken, unknown
+from moeagent.tools.stats.metrics import broken
 from moeagent.tools.stats.noise import NoiseModel
-from moeagent.tools.stats.score import score
+from moeagent.tools.stats.score import score, unmeasured
 
 FAILED = (LaunchOutcome.DIED_STARTING, LaunchOutcome.HUNG_STARTING, LaunchOutcome.REFUSED)
+NO_POWER = "the GPUs' power is not known, and no host.price_per_hour is set"
 ATTEMPTS_TO_MEASURE = 2
 """Launches without one usable rung after which the measurement is called invalid."""
 
@@ -90,9 +91,10 @@ def _failed(case: Case) -> Judgement | None:
 
 def _unusable(case: Case) -> Judgement | None:
     """No rung of any launch may be used: client distorted, figures implausible, GPU throttled."""
-    if any(not unknown(case.goal, r) for launch in case.candidate for r in launch.rungs):
+    rungs = [rung for launch in case.candidate for rung in launch.rungs]
+    if any(not unmeasured(case.goal, rung, case.price_per_hour) for rung in rungs):
         return None
-    why = sorted({r.invalid for launch in case.candidate for r in launch.rungs} - {""})
+    why = sorted({rung.invalid or NO_POWER for rung in rungs})
     reason = "; ".join(why) or "nothing was measured"
     if len(case.candidate) < ATTEMPTS_TO_MEASURE and case.launches_left > 0:
         return _open("candidate", f"measured once more: {reason}")
@@ -136,7 +138,7 @@ def _wrong_output(case: Case) -> Judgement | None:
 
 def _broke(case: Case) -> Judgement | None:
     """The incumbent has a rung that holds every constraint, and the candidate's last launch has none."""
-    if any(unknown(case.goal, rung) for rung in case.candidate[-1].rungs):
+    if any(unmeasured(case.goal, rung, case.price_per_hour) for rung in case.candidate[-1].rungs):
         return None
     held = any(score(case.goal, x.rungs, price_per_hour=case.price_per_hour) for x in case.incumbent)
     if not held or score(case.goal, case.candidate[-1].rungs, price_per_hour=case.price_per_hour):
@@ -150,7 +152,8 @@ def _without_ratio(case: Case, found: Assessment) -> Judgement:
     """The incumbent holds the constraints nowhere: a candidate that does is better, by no number."""
     if len(case.incumbent) >= ENOUGH_LAUNCHES and len(case.candidate) >= ENOUGH_LAUNCHES:
         values = [score(case.goal, x.rungs, price_per_hour=case.price_per_hour) for x in case.candidate]
-        badly = any(unknown(case.goal, r) for x in (*case.incumbent, *case.candidate) for r in x.rungs)
+        launches = (*case.incumbent, *case.candidate)
+        badly = any(unmeasured(case.goal, r, case.price_per_hour) for x in launches for r in x.rungs)
         if badly:
             return _closed(case, VerdictKind.INVALID, "too few launches were measured well")
         if all(values):

@@ -165,4 +165,7 @@ class RunView:
 
 
 def _launch(launch: Launch) -> dict[str, Any]:
-    return launch.model_dump(mode="json", by_alias=True)
+    told: dict[str, Any] = launch.model_dump(mode="json", by_alias=True)
+    for rung, shown in zip(launch.rungs, told["rungs"], strict=True):
+        shown["energy_per_token_j"] = rung.energy_per_token_j
+    return told

@@ -1,6 +1,7 @@
 """Each decision of the loop as a few plain lines, for a terminal and for a log file alike."""
 
 from moeagent.agent.show.plain import Text
+from moeagent.agent.show.power import power_sentence
 from moeagent.agent.show.text import (
     SIMULATED,
     STYLES,
@@ -73,6 +74,8 @@ def _launch(launch: Launch) -> list[Text]:
     lines = [Text(f"  {launch.id} {ready}{told}", style="" if not launch.diagnosis else "red")]
     spoilt = [rung for rung in launch.rungs if rung.throughput_invalid]
     lines += [Text(f"  {rung.concurrency}: {rung.invalid}", style="dim") for rung in spoilt]
+    told = power_sentence(launch.rungs[-1]) if launch.rungs else ""
+    lines += [Text(f"  {told}", style="dim")] if told else []
     if launch.boundary:
         good, bad = launch.boundary.last_good or "-", launch.boundary.first_failed or "-"
         lines.append(Text(f"  stability boundary: good at {good}, failed at {bad}", style="red"))
@@ -88,6 +91,8 @@ def rung_text(rung: Rung) -> str:
     """Output tok/s, or in a word why there is no figure."""
     if rung.usable:
         return rate(rung.output_tok_s)
+    if rung.throttled:
+        return "throttled"
     return "invalid" if rung.throughput_invalid else f"{rung.failed} failed"
 
 

@@ -4,7 +4,9 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 
+from moeagent.agent.show.lines import rung_text
 from moeagent.agent.show.plain import Text
+from moeagent.agent.show.power import HEAD, power_rows, power_sentence
 from moeagent.agent.show.text import (
     SIMULATED,
     STYLES,
@@ -12,12 +14,14 @@ from moeagent.agent.show.text import (
     config_text,
     effect_text,
     percent,
-    rate,
     verdict_effect_text,
 )
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import Diagnosis, Hypothesis, Launch, PredictedEffect, Rung, Verdict
 from moeagent.memory.run_view import RunView
+
+POWER_COLUMNS = (0, 1, 2, 3, 4, -1)
+"""Of the table in the report, those that fit beside each other on a terminal."""
 
 
 def print_log(view: RunView, console: Console) -> None:
@@ -26,6 +30,9 @@ def print_log(view: RunView, console: Console) -> None:
         console.print(Text(SIMULATED, style="bold yellow"))
     console.print(Text(f"run {view.run}  goal {view.goal}  {view.status}: {view.reason}".rstrip(": ")))
     console.print(measured_table(view))
+    power = power_table(view)
+    if power is not None:
+        console.print(power)
     console.print(hypotheses_table(view))
     for rejection in view.ledger.rejections:
         console.print(Text(f"turned down: {rejection.statement}: {rejection.reason}", style="dim"))
@@ -88,12 +95,24 @@ def measured_table(view: RunView) -> Table:
     return table
 
 
+def power_table(view: RunView) -> Table | None:
+    """What the GPUs drew under the baseline and the best configuration; None when they were not sampled."""
+    shown = [view.ledger.baseline, view.best]
+    rows = power_rows([launch for launch in view.ledger.launches if launch.config in shown])
+    if not rows:
+        return None
+    table = Table(title="GPUs under baseline and best", title_justify="left", expand=True)
+    for place in POWER_COLUMNS:
+        table.add_column(HEAD[place], justify="right", overflow="fold")
+    for row in rows:
+        table.add_row(*(Text(row[place]) for place in POWER_COLUMNS))
+    return table
+
+
 def _cell(rung: Rung | None) -> Text:
     if rung is None:
         return Text("")
-    if rung.usable:
-        return Text(rate(rung.output_tok_s))
-    return Text("invalid" if rung.throughput_invalid else f"{rung.failed} failed", style="red")
+    return Text(rung_text(rung), style="" if rung.usable else "red")
 
 
 def outcome_text(launch: Launch) -> Text:
@@ -134,6 +153,7 @@ def print_hypothesis(view: RunView, hypothesis_id: str, console: Console) -> Non
     ]
     for launch in view.ledger.launches_for(hypothesis_id):
         parts.append(Text.assemble(f"{launch.id}: ", outcome_text(launch), f"\n{launch.command}"))
+        parts += [Text(told, style="dim") for rung in launch.rungs if (told := power_sentence(rung))]
         if launch.diagnosis:
             parts.append(diagnosis_text(launch.diagnosis))
     parts.append(verdict_text(verdict))

@@ -6,6 +6,7 @@ from moeagent.agent.show.calibrated import calibration_sentence, scores
 from moeagent.agent.show.constraints import constraints_sentence
 from moeagent.agent.show.left import binding, resume_command, tiers
 from moeagent.agent.show.markup import cell, code, table
+from moeagent.agent.show.power import HEAD, power_rows
 from moeagent.agent.show.stability import boundary
 from moeagent.agent.show.text import (
     SIMULATED,
@@ -27,6 +28,7 @@ def markdown(view: RunView) -> str:
     sections = (
         _answer(view),
         _throughput(view),
+        _power(view),
         _hypotheses(view),
         _failures(view),
         _stability(view),
@@ -80,6 +82,11 @@ def _throughput(view: RunView) -> list[str]:
         for launch in launches
     ]
     return ["## Output tok/s of every launch", "", *table(head, rows), *_latency(view, concurrencies)]
+
+
+def _power(view: RunView) -> list[str]:
+    rows = power_rows(view.ledger.launches)
+    return ["## GPUs while measured", "", *table(HEAD, rows)] if rows else []
 
 
 def _rung(launch: Launch, concurrency: int) -> str:

@@ -9,7 +9,12 @@ from moeagent.tools.engines.validate import canonical
 
 
 def baseline(loop: Loop, state: State) -> State:
-    """Check the baseline's flags against the engine. Raises InputError for one that it would refuse."""
+    """Check the goal against the machine and the baseline's flags against the engine.
+
+    Raises InputError for a goal that nothing on this machine can measure and for a flag that the engine would
+    refuse.
+    """
+    check_goal(loop)
     config = starting_point(loop)
     loop.promote(config, None)
     return {
@@ -20,6 +25,18 @@ def baseline(loop: Loop, state: State) -> State:
         "rejected": 0,
         "stop": "",
     }
+
+
+def check_goal(loop: Loop) -> None:
+    """Raises InputError when the goal's measure cannot be had on this machine."""
+    settings = loop.settings
+    if settings.goal.name != "min-cost" or settings.host.price_per_hour:
+        return
+    if not any(gpu.power_limit_w for gpu in loop.surveyed.host.gpus):
+        raise InputError(
+            f"the goal min-cost needs a price, or the power of the GPUs, which {settings.host.target} does "
+            "not tell: set price_per_hour in [host]"
+        )
 
 
 def starting_point(loop: Loop) -> ServerConfig:

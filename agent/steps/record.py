@@ -9,6 +9,7 @@ from moeagent.agent.policy import (
     judge_ideas,
 )
 from moeagent.agent.state import State
+from moeagent.memory.errors import HostError
 from moeagent.memory.records import ServerConfig
 
 
@@ -25,11 +26,25 @@ def record(loop: Loop, state: State) -> State:
 
 def _more_baseline(loop: Loop, exhausted: str) -> State:
     """The baseline is launched several times: the noise floor comes from these."""
+    check_measure(loop)
     if exhausted:
         return _conclude(loop, exhausted)
     if len(loop.ledger.launches) < loop.settings.baseline.launches:
         return _launch(loop, loop.baseline, None)
     return {"phase": "explore", "next": "propose"}
+
+
+def check_measure(loop: Loop) -> None:
+    """Raises HostError when a goal that rests on energy got none from the baseline."""
+    goal, host = loop.settings.goal, loop.settings.host
+    rungs = [rung for launch in loop.ledger.launches for rung in launch.rungs]
+    if goal.name != "min-cost" or host.price_per_hour or any(rung.energy_j is not None for rung in rungs):
+        return
+    raise HostError(
+        f"{host.target}: the power of the GPUs could not be sampled while the baseline was measured, so the "
+        "goal min-cost has no value: see what `nvidia-smi --query-gpu=power.draw --format=csv` says there, "
+        "make the rungs longer, or set price_per_hour in [host]"
+    )
 
 
 def _explore(loop: Loop) -> State:

@@ -142,6 +142,18 @@ def test_a_client_that_distorts_is_measured_once_more_and_then_invalid(baseline)
     assert verdict.reason == "the client was saturated"
 
 
+def test_a_gain_by_energy_is_not_claimed_over_launches_whose_power_is_unknown(baseline):
+    goal = Goal(name="min-cost")
+    metered = [_launch(n, _rungs(energy_j=50_000.0), new=True) for n in (2, 4, 6)]
+    verdict = _judge(baseline, metered, goal=goal).verdict
+    assert verdict is not None
+    assert (verdict.kind, verdict.supported_gain) == (VerdictKind.INVALID, None)
+    verdict = _judge(metered, _good(9.0), goal=goal).verdict
+    assert verdict is not None
+    assert (verdict.kind, verdict.supported_gain) == (VerdictKind.INVALID, None)
+    assert "power is not known" in verdict.reason
+
+
 def test_a_flag_that_the_server_ignores_is_a_no_op_every_time():
     for seed in range(50):
         draw = random.Random(seed)

@@ -52,6 +52,12 @@ def _cost_per_million(rung: Rung, price_per_hour: float | None) -> float | None:
     return None if joules is None else joules * 1e6
 
 
+def unmeasured(goal: Goal, rung: Rung, price_per_hour: float | None = None) -> bool:
+    """Whether the rung speaks neither for nor against the server: measured badly, or its energy not known."""
+    by_energy = goal.name == "min-cost" and not price_per_hour
+    return unknown(goal, rung) or (by_energy and bool(rung.output_tok_s) and rung.energy_j is None)
+
+
 def repeat_logs(
     goal: Goal, rungs: Sequence[Rung], price_per_hour: float | None = None
 ) -> dict[int, list[float]]:
@@ -105,7 +111,9 @@ def goal_series(
     was measured badly speaks neither for nor against; one that no launch measured well leaves no score.
     """
     tables = [rung_logs(goal, launch.rungs, price_per_hour) for launch in launches]
-    badly = [{r.concurrency for r in launch.rungs if unknown(goal, r)} for launch in launches]
+    badly = [
+        {r.concurrency for r in launch.rungs if unmeasured(goal, r, price_per_hour)} for launch in launches
+    ]
     if badly and set.intersection(*badly):
         return [], None
     seen: dict[int, list[float]] = {}

@@ -5,6 +5,7 @@ from collections.abc import Sequence
 from moeagent.agent.show.constraints import checks
 from moeagent.agent.show.curves import Curve, Point, front
 from moeagent.agent.show.html.table import Cell, Row, Table, Tone, table
+from moeagent.agent.show.power import HEAD, power_rows
 from moeagent.agent.show.stability import Boundary, State, boundary
 from moeagent.agent.show.text import rate
 from moeagent.memory.records import Distribution, Launch, Rung, ServerConfig
@@ -87,6 +88,13 @@ def boundary_table(view: RunView) -> Table:
     at = [f"at {c}" for c in found.concurrencies]
     head = ("configuration", *at, "#last good", "#first failed", "launches")
     return table("Where each configuration works", head, rows)
+
+
+def power_table(launches: Sequence[Launch]) -> Table | None:
+    """What the GPUs drew in each rung and how they were clocked; None when they were not sampled."""
+    rows = power_rows(launches)
+    head = (HEAD[0], *(f"#{name}" for name in HEAD[1:-1]), HEAD[-1])
+    return table("The host's GPUs while each rung was measured", head, rows) if rows else None
 
 
 def raw_table(launches: Sequence[Launch]) -> Table:

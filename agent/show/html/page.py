@@ -13,6 +13,7 @@ from moeagent.agent.show.html.measured import (
     boundary_table,
     front_table,
     latency_table,
+    power_table,
     raw_table,
     throughput_table,
 )
@@ -67,6 +68,7 @@ def _content(folder: RunFolder, view: RunView) -> dict[str, Any]:
         "resume_command": resume_command(view),
         "environment_table": environment_table(view),
         "configurations_table": configurations_table(view),
+        "power_table": power_table(view.ledger.launches),
         "raw_table": raw_table(view.ledger.launches),
     }
 

@@ -1,5 +1,6 @@
 """What the report says about a run, before it is drawn."""
 
+import io
 from pathlib import Path
 
 import pytest
@@ -14,6 +15,7 @@ from parts.made_run import (
     verdict,
     write_run,
 )
+from rich.console import Console
 
 from moeagent.agent.show.constraints import checks, constraints_sentence
 from moeagent.agent.show.curves import Curve, Point, curves, front
@@ -21,14 +23,18 @@ from moeagent.agent.show.html.answer import answer
 from moeagent.agent.show.html.page import page
 from moeagent.agent.show.left import tiers
 from moeagent.agent.show.lineage import lineage
+from moeagent.agent.show.log import print_log
 from moeagent.agent.show.plain import Text
+from moeagent.agent.show.power import power_rows, power_sentence
+from moeagent.agent.show.report import markdown
 from moeagent.agent.show.spent import spent
 from moeagent.agent.show.stability import boundary
 from moeagent.agent.show.visible import visible
 from moeagent.memory.ledger import Incumbent
-from moeagent.memory.records import ConfigChange, VerdictKind
+from moeagent.memory.records import ConfigChange, GpuLoad, GpuSamples, VerdictKind
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView
+from moeagent.tools.load.gpu_figures import with_gpus
 
 
 @pytest.fixture
@@ -70,6 +76,38 @@ def test_curves_name_roles_and_leave_out_failed_rungs(made: RunFolder) -> None:
     assert [p.concurrency for p in found["H3 from L5"].points] == [1, 10, 64]
     assert found["baseline"].points[0].launches == 2
     assert found["baseline"].points[0].low < found["baseline"].points[0].high
+
+
+def test_power_is_shown_where_it_was_sampled_and_nowhere_else(tmp_path: Path) -> None:
+    load = GpuLoad(gpu=0, power_w=640.0, sm_mhz=1755.0, sm_mhz_min=1200.0, held_by={"power cap": 0.25})
+    cold = GpuSamples(moments=9, gpus=(load,), power_w=640.0, power_max_w=700.0)
+    hot = cold.model_copy(update={"throttled": "throttled: GPU 0: power brake"})
+    made = MadeRun(tmp_path / "runs", "sampled")
+    made.decide(facts())
+    made.decide(Incumbent(config=BASELINE, hypothesis=None))
+    launch = made.launch(BASELINE)
+    first, *others = launch.rungs
+    rungs = (with_gpus(first, cold), with_gpus(others[0], hot), *others[1:])
+    made.decide(launch.model_copy(update={"id": "L2", "rungs": rungs}))
+    folder = made.close()
+    view = RunView.read(folder)
+
+    rows = power_rows(view.ledger.launches)
+    assert [row[:3] for row in rows] == [["L2", "1", "640 / 700"], ["L2", "10", "640 / 700"]]
+    assert rows[0][-1] == "power cap 25%"
+    assert "640 W" in power_sentence(rungs[0])
+    assert "J per token" in power_sentence(rungs[0])
+    assert power_sentence(rungs[2]) == ""
+    assert "## GPUs while measured" in markdown(view)
+    assert "Power, clocks and energy of every rung" in page(folder, view)
+    shown = view.to_json()["baseline"]["launches"][1]["rungs"]
+    assert shown[0]["gpu"]["power_w"] == 640.0
+    assert shown[0]["energy_per_token_j"] == pytest.approx(rungs[0].energy_per_token_j)
+    assert shown[2]["energy_per_token_j"] is None
+    words = io.StringIO()
+    print_log(view, Console(file=words, width=200))
+    assert "throttled" in words.getvalue()
+    assert "1,755 / 1,200" in words.getvalue()
 
 
 def test_constraints_are_checked_at_each_concurrency(made: RunFolder) -> None:

@@ -2,7 +2,7 @@ import pytest
 
 from moeagent.memory.records import Constraint, Goal
 from moeagent.tools.stats.metrics import broken, metric
-from moeagent.tools.stats.score import goal_series, position, score
+from moeagent.tools.stats.score import goal_series, position, score, unmeasured
 
 
 def test_throughput_is_that_of_the_best_rung(rung):
@@ -36,6 +36,17 @@ def test_cost_by_price_by_energy_or_unknown(rung):
     assert priced.value == pytest.approx(10.0)
     assert metered.value == pytest.approx(500_000)
     assert score(goal, [rung(256, 1000)]) is None
+
+
+def test_a_rung_without_its_power_speaks_neither_for_nor_against(rung, launch):
+    goal = Goal(name="min-cost")
+    assert unmeasured(goal, rung(256, 1000))
+    assert not unmeasured(goal, rung(256, 1000, energy_j=1.0))
+    assert not unmeasured(goal, rung(256, 1000), 36.0)
+    assert not unmeasured(goal, rung(256, None, completed=0, failed=9)), "the server's failure counts"
+    known = launch(1, rungs=(rung(256, 1000, energy_j=50_000.0),))
+    series, best = goal_series(goal, [known, launch(2, rungs=(rung(256, 2000),))], strict=True)
+    assert ([at for at, _ in series], best) == ([1], 256)
 
 
 def test_goodput_not_measured_is_no_value(rung):
