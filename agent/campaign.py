@@ -9,6 +9,7 @@ from typing import Any
 
 import tomli_w
 
+from moeagent.agent.approval.answers import awaited
 from moeagent.agent.drive import drive
 from moeagent.agent.effects import Effects
 from moeagent.agent.events import Events
@@ -27,9 +28,10 @@ from moeagent.agent.show.files import write_reports
 from moeagent.agent.show.report import markdown
 from moeagent.agent.workbench import Workbench
 from moeagent.agent.world import World
-from moeagent.memory.errors import DivergenceError, MoeagentError, TapeError
+from moeagent.memory.errors import AwaitingApproval, DivergenceError, MoeagentError, TapeError
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.lock import held
+from moeagent.memory.records.approval import Question, Said
 from moeagent.memory.run_folder import RunFolder, new_run_id, write_private
 from moeagent.memory.run_view import RunView
 from moeagent.memory.tape.fork import fork_tape
@@ -38,7 +40,7 @@ from moeagent.memory.tape.tape import EndOfTapeError, Tape
 from moeagent.tools.engines.registry import engine_by_name
 from moeagent.tools.hosts.clock import SystemClock
 
-Approver = Callable[[str, str], str]
+Approver = Callable[[Question], Said]
 
 
 def create(settings: CampaignSettings, root: Path, run_id: str | None = None) -> RunFolder:
@@ -69,18 +71,25 @@ def resume(
 ) -> None:
     """Replay what is recorded, then go on live. Raises the MoeagentError that ended the run.
 
-    Raises Paused at the end of the slice, InputError while another process works on the run.
+    Raises Paused at the end of the slice, InputError while another process works on the run,
+    AwaitingApproval when it ends with a question.
     """
     stop = StopRequest()
     if pause_after:
         events.listeners.append(PauseWatch(pause_after, stop, SystemClock(), _launches_in(folder)))
     with held(folder.path, lambda: stop.ask("another moeagent process, which took the run over")):
-        _go_on(folder, root, amend, events, approver, stop)
+        ledger = _go_on(folder, root, amend, events, approver, stop)
+    waiting = awaited(ledger)
+    if waiting is not None:
+        raise AwaitingApproval(
+            f"{waiting.hypothesis} waits for approval ({waiting.by}): `moeagent resume {folder.id} "
+            "--approve-next` launches it, --decline-next or --skip-next goes on without it"
+        )
 
 
 def _go_on(
     folder: RunFolder, root: Path, amend: Json, events: Events, approver: Approver | None, stop: StopRequest
-) -> None:
+) -> Ledger:
     header = folder.read_tape().header
     check_stamp(header)
     settings = CampaignSettings(**header["settings"])
@@ -91,6 +100,7 @@ def _go_on(
     try:
         with stop_on_signals(stop), keep_indexed(root, folder.id, header, loop.ledger, events):
             drive(loop)
+        return loop.ledger
     finally:
         workbench.close()
         tape.close()

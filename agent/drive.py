@@ -3,6 +3,7 @@
 from collections.abc import Mapping
 
 from moeagent.agent import steps
+from moeagent.agent.approval.answers import awaited
 from moeagent.agent.events import Progress
 from moeagent.agent.graph import Step, build, recursion_limit
 from moeagent.agent.loop import Loop
@@ -53,19 +54,23 @@ def _invoke(loop: Loop, nodes: Mapping[str, Step]) -> None:
 
 
 def _taken_up(loop: Loop) -> State:
-    """Where a run goes on after its end: with a hypothesis that awaits approval, else the next idea."""
-    last = loop.ledger.hypotheses[-1] if loop.ledger.hypotheses else None
-    if last is None or loop.ledger.verdict(last.id) or loop.ledger.launches_for(last.id):
+    """Where a run goes on after its end: with the launch that awaits approval, else the next idea."""
+    waiting = awaited(loop.ledger)
+    if waiting is None:
         return {"next": "propose", "phase": "explore"}
-    parent = loop.configs[last.parent]
-    config = loop.remember(parent.apply(last.change))
-    return {"next": "approve", "phase": "explore", "hypothesis": last.id, "config": config, "attempt": 0}
+    return {
+        "next": "approve",
+        "phase": "explore",
+        "hypothesis": waiting.hypothesis,
+        "config": waiting.config,
+        "attempt": waiting.attempt,
+    }
 
 
 def amend_settings(loop: Loop, amend: Json) -> None:
-    """From here on the run has these limits: a resume may raise them."""
+    """From here on the run has these limits, this goal, this policy: a resume may change them."""
     if amend:
         merged = loop.settings.model_dump(mode="json")
-        for section, values in amend.items():
-            merged[section] = {**merged[section], **values}
+        for name, given in amend.items():
+            merged[name] = {**merged[name], **given} if isinstance(given, dict) else given
         loop.settings = CampaignSettings(**merged)

@@ -5,6 +5,7 @@ from typing import Protocol
 
 from moeagent.memory.findings.store import Finding
 from moeagent.memory.records import Scope, ServerConfig
+from moeagent.memory.records.approval import Question
 from moeagent.memory.tape.lines import Json
 
 KeepText = Callable[[str], str]
@@ -41,8 +42,8 @@ class Effects(Protocol):
     def complete(self, request: Json) -> Json:
         """One completion of the language model."""
 
-    def approve(self, question: str, command: str) -> Json:
-        """The engineer's answer."""
+    def approve(self, question: Question) -> Json:
+        """The engineer's answer, and who gave it."""
 
     def stop_everything(self) -> list[str]:
         """Stop every server that this run has running; returns what could not be stopped."""

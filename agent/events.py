@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from moeagent.memory.records import Record
+from moeagent.memory.records.approval import Question
 
 
 @dataclass(frozen=True)
@@ -34,7 +35,21 @@ class Decided:
     record: Record
 
 
-Event = StepBegan | Progress | Decided
+@dataclass(frozen=True)
+class Asking:
+    """A launch has to be approved: whoever holds the terminal lets go of it, whoever notifies can do so."""
+
+    question: Question
+
+
+@dataclass(frozen=True)
+class Unanswered:
+    """Nobody could be asked, and the run stops to wait: the place for a notification."""
+
+    question: Question
+
+
+Event = StepBegan | Progress | Decided | Asking | Unanswered
 
 
 @dataclass

@@ -28,7 +28,7 @@ from moeagent.memory.records import (
     canonical_json,
 )
 from moeagent.memory.tape.tape import Tape, rounded
-from moeagent.tools.engines.protocol import Engine
+from moeagent.tools.engines.protocol import Engine, EngineInstall
 from moeagent.tools.llm.client import ChatModel
 
 
@@ -55,6 +55,10 @@ class SurveyFacts:
     host: HostFacts
     engine: EngineFacts
     model: ModelFacts
+    install: EngineInstall = field(default_factory=EngineInstall)
+    """The engine install that launches use unless a configuration names another."""
+    installs: dict[str, EngineInstall] = field(default_factory=dict)
+    """Further installs by name."""
     priors: tuple[PriorFinding, ...] = ()
 
 

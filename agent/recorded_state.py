@@ -26,6 +26,7 @@ from moeagent.memory.records import Launch, LaunchOutcome, Pivot, Record, Server
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Json
 from moeagent.memory.tape.tape import Tape
+from moeagent.tools.engines.protocol import EngineInstall
 from moeagent.tools.output_check.sample import OutputSample
 from moeagent.tools.survey.findings import as_error
 
@@ -129,7 +130,7 @@ class RecordedState:
     def _surveyed(self, outputs: dict[str, Any]) -> None:
         found = read(self.loop, outputs)
         error = as_error(found.findings)
-        concluded = take_in(self.loop, found)
+        concluded = take_in(self.loop, found, EngineInstall.model_validate(outputs["install"]))
         self.surveyed = concluded if error is None else str(error)
 
     def _launched(self, launch: Launch) -> None:

@@ -33,8 +33,6 @@ from moeagent.memory.records import (
 )
 from moeagent.tools.diagnosis.catalogue import Catalogue
 
-DECLINED = "declined by the engineer"
-
 
 class NotDecidedHereError(Exception):
     """The outside world decided, or the tape does not hold what the decision rested on; the message says."""
@@ -66,7 +64,7 @@ class SecondThoughts:
         """The decision of today. Raises NotDecidedHereError, or NoDecisionError where there is none now."""
         decide = self._by_kind.get(type(recorded))
         if decide is None:
-            raise NotDecidedHereError("a note tells what happened")
+            raise NotDecidedHereError("it tells what happened, or what somebody said")
         needs_survey = not isinstance(recorded, CampaignFacts | Launch)
         if needs_survey and self._loop.facts is None:
             raise NotDecidedHereError(str(self._state.surveyed))
@@ -170,8 +168,9 @@ class SecondThoughts:
         return found
 
     def _verdict(self, recorded: Verdict) -> Record:
-        if recorded.reason == DECLINED:
-            raise NotDecidedHereError("the engineer declined it")
+        said = [each for each in self._loop.ledger.approvals if each.hypothesis == recorded.hypothesis]
+        if said and said[-1].refused:
+            raise NotDecidedHereError(f"it was {said[-1].answer} by {said[-1].by}")
         if recorded.hypothesis not in self._loop.course.candidates:
             raise NotDecidedHereError("the tape holds no launch of it")
         found = judgement_of(self._loop, recorded.hypothesis, self._left())

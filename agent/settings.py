@@ -6,11 +6,12 @@ Precedence: command line, then environment (MOEAGENT_LIMITS__HOURS=8), then the 
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, Literal
+from typing import Annotated, Any, Literal
 
-from pydantic import Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
+from pydantic import BeforeValidator, Field, NonNegativeFloat, PositiveFloat, PositiveInt, ValidationError
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
+from moeagent.agent.approval.policy import ApprovalPolicy, Mode
 from moeagent.agent.proposers.view import KnobLimit
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import Constraint, FlagValue, Goal, Record, Workload
@@ -139,6 +140,11 @@ class SimSettings(Record):
     """How many times faster than the clock on the wall its servers generate."""
 
 
+def _as_mode(given: Any) -> Any:
+    """Settings of the first version said true or false."""
+    return {True: "always", False: "never"}.get(given, given) if isinstance(given, bool) else given
+
+
 class CampaignSettings(BaseSettings):
     """Everything that decides a campaign; written to the run folder as resolved."""
 
@@ -160,8 +166,13 @@ class CampaignSettings(BaseSettings):
     sim: SimSettings = SimSettings()
     idea: tuple[OwnIdea, ...] = ()
     """The engineer's own hypotheses, tried first and judged like any other."""
-    approve: bool = False
-    """Ask before each launch of a new configuration."""
+    approve: Annotated[Mode, BeforeValidator(_as_mode)] = "never"
+    """never: launch what vetting lets through; always: ask before each new configuration; risky: ask where
+    the predicted chance of a crash is at least policy.risky_from. Where nobody can answer, the run stops and
+    waits."""
+    policy: ApprovalPolicy = ApprovalPolicy()
+    """Rules on commands, flags, variables, risk and cost, such as [[policy.rule]] action = "deny",
+    flags = {"--kv-cache-dtype" = "fp4*"}; of those that match the strictest wins."""
     load_from: Literal["auto", "controller", "host"] = "auto"
     """Where the load generator runs: here by a forwarded port, or on the host (auto: from 200 streams)."""
     start_timeout_s: PositiveFloat = 1800.0

@@ -9,6 +9,7 @@ MoeagentError                 exit code
 ├── TapeError             6   the tape: damaged line, wrong format
 │   ├── DivergenceError   7   replay met a request that differs from the recorded one
 │   └── LoopVersionError  8   the tape was recorded by another loop version
+├── AwaitingApproval      9   a launch waits for a person's answer; the run goes on with it
 └── Interrupted         130   Ctrl-C or SIGTERM: stopped at a safe point
     └── Paused            0   the slice that was asked for is over
 """
@@ -64,6 +65,12 @@ class LoopVersionError(TapeError):
     """The tape was recorded by another version of the loop."""
 
     exit_code = 8
+
+
+class AwaitingApproval(MoeagentError):  # noqa: N818 - a question is an outcome, not a fault
+    """A launch has to be approved and nobody could be asked."""
+
+    exit_code = 9
 
 
 class Interrupted(MoeagentError):  # noqa: N818 - an interruption is an outcome, not a fault

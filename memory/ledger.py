@@ -22,6 +22,7 @@ from moeagent.memory.records import (
     ServerConfig,
     Verdict,
 )
+from moeagent.memory.records.approval import Approval
 from moeagent.memory.records.facts import Scope
 from moeagent.memory.tape.lines import Entry
 
@@ -95,6 +96,7 @@ DECISIONS: dict[str, type[Record]] = {
     "incumbent": Incumbent,
     "limit": Limit,
     "note": Note,
+    "approval": Approval,
     "conclusion": Conclusion,
 }
 _KINDS = {record: kind for kind, record in DECISIONS.items()}
@@ -114,6 +116,7 @@ class Ledger:
         self.incumbents: list[Incumbent] = []
         self.limits: list[Limit] = []
         self.notes: list[Note] = []
+        self.approvals: list[Approval] = []
         self.conclusions: list[Conclusion] = []
         self.listeners: list[Callable[[str, Record], None]] = []
 
@@ -151,6 +154,8 @@ class Ledger:
                 self.limits.append(record)
             case Note():
                 self.notes.append(record)
+            case Approval():
+                self.approvals.append(record)
             case Conclusion():
                 self.conclusions.append(record)
         for listener in self.listeners:

@@ -20,6 +20,7 @@ def command(
     Example: moeagent fork last --at 120 --limit experiments=20
     """
     from moeagent.agent.campaign import fork, resume
+    from moeagent.agent.cli.ask import ask_engineer
     from moeagent.agent.cli.parse import limits
     from moeagent.agent.show.session import watched
     from moeagent.memory.run_folder import find_run
@@ -29,4 +30,4 @@ def command(
         amend["goal"] = {"name": goal}
     folder = fork(find_run(runs, run), runs, at)
     with watched(folder, runs, as_json=as_json) as watch:
-        resume(folder, runs, amend, watch)
+        resume(folder, runs, amend, watch, ask_engineer)

@@ -15,5 +15,12 @@ PauseAfter = Annotated[
     list[str] | None,
     typer.Option(help="Pause between two launches: launches=3, or minutes=6 (no launch begins after them)."),
 ]
+ApproveMode = Annotated[
+    str, typer.Option("--approve", help="never, risky or always: ask before a new configuration is launched.")
+]
+PolicyFile = Annotated[
+    Path | None,
+    typer.Option("--policy", help="TOML file of [[rule]]s: what to allow, ask or deny.", exists=True),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
 DEFAULT_RUNS = Path("runs")

@@ -5,7 +5,7 @@ from typing import Annotated
 
 import typer
 
-from moeagent.agent.cli.options import DEFAULT_RUNS, AsJson, PauseAfter, RunsRoot
+from moeagent.agent.cli.options import DEFAULT_RUNS, ApproveMode, AsJson, PauseAfter, PolicyFile, RunsRoot
 
 
 def command(
@@ -26,7 +26,8 @@ def command(
     own: Annotated[
         Path | None, typer.Option("--try", help="TOML file of your own [[idea]]s, tried first.")
     ] = None,
-    approve: Annotated[bool, typer.Option("--approve", help="Ask before each new configuration.")] = False,
+    approve: ApproveMode = "",
+    policy: PolicyFile = None,
     accept_new: Annotated[bool, typer.Option("--accept-new", help="Accept an unknown SSH host key.")] = False,
     ssh_config: Annotated[str, typer.Option(help="SSH configuration file.")] = "",
     sim_seed: Annotated[int | None, typer.Option(help="World of the simulated machine.")] = None,
@@ -74,7 +75,7 @@ def command(
         "llm": {"base_url": llm or None, "model": llm_model or None},
         "sim": {"seed": sim_seed, "model": sim_model or None},
         "idea": tuple(read_settings_file(own).get("idea", ())) if own else None,
-        "approve": approve or None,
+        **parse.approval(approve, policy),
         **parse.limits(limit or []),
     }
     part = parse.pause_after(pause_after or [])

@@ -14,6 +14,7 @@ from moeagent.agent.show.text import (
 )
 from moeagent.memory.ledger import CampaignFacts, Conclusion, Incumbent, Limit, Note, RejectedIdea
 from moeagent.memory.records import Hypothesis, Launch, Pivot, Record, Rung, Verdict
+from moeagent.memory.records.approval import Approval
 
 
 def lines_of(record: Record) -> list[Text]:
@@ -38,6 +39,9 @@ def lines_of(record: Record) -> list[Text]:
             return [Text(f"  binding limit: {record.name} ({record.evidence})", style="dim")]
         case Note():
             return [Text(f"  note on {record.about}: {record.text}", style="yellow")]
+        case Approval():
+            why = f": {record.reason}" if record.reason else ""
+            return [Text(f"  {record.answer} by {record.by}{why}", style="" if record.passed else "yellow")]
         case Conclusion():
             return [Text(f"{record.status}: {record.reason}", style="bold")]
     return []

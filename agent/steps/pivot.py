@@ -15,7 +15,7 @@ def pivot(loop: Loop, state: State) -> State:
     following = None if reason else remedy(loop, state, failed)
     if following is not None:
         loop.decide(following)
-        return {"next": "launch", "config": following.config_after, "attempt": following.attempt}
+        return {"next": "approve", "config": following.config_after, "attempt": following.attempt}
     if state["phase"] == "baseline":
         raise EngineError(baseline_failed(failed))
     return {"next": "judge"}

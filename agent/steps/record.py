@@ -94,4 +94,4 @@ def _conclude(loop: Loop, reason: str) -> State:
 
 
 def _launch(loop: Loop, config: ServerConfig, hypothesis: str | None) -> State:
-    return {"next": "launch", "config": loop.remember(config), "hypothesis": hypothesis, "attempt": 0}
+    return {"next": "approve", "config": loop.remember(config), "hypothesis": hypothesis, "attempt": 0}

@@ -17,11 +17,12 @@ from moeagent.tools.survey.survey import Survey, parse_survey
 
 def survey(loop: Loop, state: State) -> State:
     """Facts, scope and what earlier runs know in it. Raises the error of every fatal finding."""
-    found = read(loop, loop.world.survey())
+    recorded = loop.world.survey()
+    found, install = read(loop, recorded), EngineInstall.model_validate(recorded["install"])
     error = as_error(found.findings)
     if error is not None:
         raise error
-    concluded = take_in(loop, found)
+    concluded = take_in(loop, found, install)
     goal = loop.settings.goal.name
     known = loop.world.known(concluded.scope, workload_text(loop.settings.workload), goal)
     loop.surveyed.priors = tuple(as_prior(finding) for finding in known)
@@ -29,10 +30,16 @@ def survey(loop: Loop, state: State) -> State:
     return {}
 
 
-def take_in(loop: Loop, found: Survey) -> CampaignFacts:
+def take_in(loop: Loop, found: Survey, install: EngineInstall) -> CampaignFacts:
     """Keep the facts whole for the steps and the predictor; returns what of them is decided."""
     model = found.model or ModelFacts(path=loop.settings.model)
-    loop.facts = SurveyFacts(host=found.host, engine=found.engine, model=model)
+    loop.facts = SurveyFacts(
+        host=found.host,
+        engine=found.engine,
+        model=model,
+        install=install,
+        installs={each.name: each for each in loop.settings.engine.install},
+    )
     unknown = loop.predictor.learn(found.host, model)
     return CampaignFacts(
         host=found.host,

@@ -6,6 +6,7 @@ from moeagent.agent.settings import LlmSettings
 from moeagent.agent.worlds.bench import Bench, Trial
 from moeagent.memory.findings.store import Finding
 from moeagent.memory.records import ClientHealth, LaunchOutcome, Rung, Scope, ServerConfig
+from moeagent.memory.records.approval import Question
 from moeagent.memory.tape.lines import Json
 from moeagent.tools.output_check.sample import Answer, BatchSample, OutputSample
 
@@ -86,9 +87,9 @@ class VirtualBench:
 
         return perform_completion(request, os.environ.get(self._llm.api_key_env))
 
-    def approve(self, question: str, command: str) -> Json:
+    def approve(self, question: Question) -> Json:
         """Virtual launches cost nobody anything."""
-        return {"answer": "yes"}
+        return {"answer": "yes", "by": "virtual time"}
 
     def stop_everything(self) -> list[str]:
         """Nothing runs."""
