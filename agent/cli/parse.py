@@ -1,7 +1,8 @@
 """What the command line says, as settings."""
 
 from difflib import get_close_matches
-from typing import Any
+from pathlib import Path
+from typing import Any, get_args
 
 from pydantic import ValidationError
 
@@ -9,6 +10,7 @@ from moeagent.agent.pause import Slice
 from moeagent.agent.settings import LimitSettings
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import FlagValue
+from moeagent.memory.records.approval import Answer
 
 
 def limits(words: list[str]) -> dict[str, Any]:
@@ -40,6 +42,26 @@ def pause_after(words: list[str]) -> Slice | None:
         raise InputError(
             f"--pause-after {' '.join(words)}: write launches=N or minutes=N, both more than 0"
         ) from None
+
+
+def approval(mode: str, policy: Path | None) -> dict[str, Any]:
+    """`--approve risky --policy FILE` as settings to lay over. Raises InputError."""
+    from moeagent.agent.approval.policy import Mode
+    from moeagent.agent.approval.policy_file import read_policy
+
+    if mode and mode not in get_args(Mode):
+        raise InputError(f"--approve {mode}: write {', '.join(get_args(Mode))}")
+    given: dict[str, Any] = {"approve": mode} if mode else {}
+    return given | ({"policy": read_policy(policy).model_dump(mode="json")} if policy else {})
+
+
+def answer(*, approve_next: bool, decline_next: bool, skip_next: bool) -> Answer | None:
+    """The answer to the question that a run waits with. Raises InputError for two of them."""
+    given: dict[Answer, bool] = {"yes": approve_next, "no": decline_next, "skip": skip_next}
+    said = [each for each, wanted in given.items() if wanted]
+    if len(said) > 1:
+        raise InputError("--approve-next, --decline-next and --skip-next exclude each other: give one")
+    return said[0] if said else None
 
 
 def ladder(text: str) -> tuple[int, ...]:

@@ -13,7 +13,7 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from moeagent.agent.events import Decided, Event, Events, Progress, StepBegan
+from moeagent.agent.events import Asking, Decided, Event, Events, Progress, StepBegan
 from moeagent.agent.limits import raise_hint
 from moeagent.agent.show.as_json import print_json
 from moeagent.agent.show.lines import lines_of
@@ -49,8 +49,12 @@ class Watch:
             self._live.stop()
 
     def __call__(self, event: Event) -> None:
-        """Show one event."""
+        """Show one event; while a person is asked, nothing moves on the terminal."""
+        if self._live and not self._live.is_started:
+            self._live.start()
         match event:
+            case Asking() if self._live:
+                self._live.stop()
             case Decided():
                 for line in lines_of(event.record):
                     self._console.print(line)
@@ -121,7 +125,10 @@ def print_next(view: RunView, root: Path, command: str, error: MoeagentError | N
         Text(f"run {view.run} {view.status}{': ' + view.reason if view.reason else ''}", style="bold")
     )
     hint = raise_hint(view.reason)
-    if view.status in ("started", "stopped", "awaiting approval") or isinstance(error, Interrupted):
+    if view.status == "awaiting approval":
+        for answer in ("--approve-next", "--decline-next", "--skip-next"):
+            target.print(Text(f"go on:  {command} resume {run} {answer}{where}"))
+    elif view.status in ("started", "stopped") or isinstance(error, Interrupted):
         target.print(Text(f"go on:  {command} resume {run}{where}"))
     elif hint:
         target.print(Text(f"go on:  {command} resume {run} {hint}{where}"))
