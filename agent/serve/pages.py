@@ -159,11 +159,11 @@ def ids_of_launches(view: RunView) -> list[str]:
 def _only(ledger: Ledger, hypothesis_id: str) -> Ledger:
     """The decisions about one hypothesis."""
     alone = Ledger()
-    alone.facts = ledger.facts
-    alone.hypotheses = [h for h in ledger.hypotheses if h.id == hypothesis_id]
-    alone.launches = ledger.launches_for(hypothesis_id)
-    alone.pivots = ledger.pivots_for(hypothesis_id)
-    alone.verdicts = [v for v in ledger.verdicts if v.hypothesis == hypothesis_id]
+    itself = [h for h in ledger.hypotheses if h.id == hypothesis_id]
+    verdicts = [v for v in ledger.verdicts if v.hypothesis == hypothesis_id]
+    launches, pivots = ledger.launches_for(hypothesis_id), ledger.pivots_for(hypothesis_id)
+    for record in (*itself, *launches, *pivots, *verdicts):
+        alone.add(record)
     return alone
 
 
