@@ -104,6 +104,8 @@ def test_typing_narrows_the_log_without_a_new_page(browser: Browser, site: Serve
     browser.script("window.stayed = true")
     browser.driver.find_element("css selector", "input[name=q]").send_keys("oom")
     wait_for(lambda: "1 of 5" in text_of(browser, "#found"), "the narrowed list")
+    assert browser.script("return window.stayed")
+    assert browser.script("return location.search").startswith("?q=oom")
     browser.driver.find_element("css selector", "#found tbody a").click()
     wait_for(lambda: "H3" in browser.driver.title, "the hypothesis")
 
