@@ -7,6 +7,7 @@ from moeagent.agent.approval.answers import awaited
 from moeagent.agent.events import Progress
 from moeagent.agent.graph import Step, build, recursion_limit
 from moeagent.agent.loop import Loop
+from moeagent.agent.proposing import renew_model
 from moeagent.agent.settings import CampaignSettings
 from moeagent.agent.state import State
 from moeagent.memory.errors import Interrupted, MoeagentError, TapeError
@@ -74,3 +75,4 @@ def amend_settings(loop: Loop, amend: Json) -> None:
         for name, given in amend.items():
             merged[name] = {**merged[name], **given} if isinstance(given, dict) else given
         loop.settings = CampaignSettings(**merged)
+        renew_model(loop)

@@ -28,7 +28,7 @@ def build(loop: Loop, nodes: Mapping[str, Step] = steps.NODES) -> "CompiledState
 
     graph.add_conditional_edges(START, entry, ["survey", "propose", "approve"])
     graph.add_edge("survey", "baseline")
-    graph.add_edge("baseline", "launch")
+    graph.add_conditional_edges("baseline", asked, ["launch", "report"])
     graph.add_conditional_edges("propose", asked, ["vet", "record"])
     graph.add_conditional_edges("vet", asked, ["approve", "propose", "record"])
     graph.add_conditional_edges("approve", asked, ["launch", "propose", "judge", "record", "report"])

@@ -28,6 +28,7 @@ def decide_host(settings: CampaignSettings) -> CampaignSettings:
 def prepare(settings: CampaignSettings) -> CampaignSettings:
     """Settings that a campaign can start with. Raises InputError for what is missing, or a secret in them."""
     refuse_secrets(settings)
+    _check_prices(settings)
     engine = engine_by_name(settings.engine.name)
     settings = settings.model_copy(
         update={"engine": settings.engine.model_copy(update={"name": engine.name})}
@@ -39,6 +40,18 @@ def prepare(settings: CampaignSettings) -> CampaignSettings:
             "no model: say --model with its path on the host, or set it in moeagent.toml (`moeagent init`)"
         )
     return settings
+
+
+def _check_prices(settings: CampaignSettings) -> None:
+    """Raises InputError for a bound on money that no price could ever reach."""
+    llm, machine = settings.llm, settings.host.price_per_hour
+    priced = llm.price_per_million_input or llm.price_per_million_output
+    if settings.limits.money is not None and not (machine or priced):
+        raise InputError("limits.money needs a price: set host.price_per_hour, or the prices of [llm]")
+    if settings.limits.llm_money is not None and not priced:
+        raise InputError("limits.llm_money needs llm.price_per_million_input or _output: set them in [llm]")
+    if machine is None and any(rule.cost_over is not None for rule in settings.policy.rule):
+        raise InputError("a rule of the policy says cost_over, which needs host.price_per_hour: set it")
 
 
 def _with_sim_defaults(settings: CampaignSettings) -> CampaignSettings:

@@ -2,9 +2,9 @@
 
 from moeagent.agent.course import Confirming
 from moeagent.agent.judge import Case, Judgement, judge
-from moeagent.agent.limits import experiments_exhausted
 from moeagent.agent.loop import Loop
 from moeagent.agent.provisional import worth_building_on
+from moeagent.agent.spending import no_more_experiments
 from moeagent.memory.ledger import Incumbent
 from moeagent.memory.records import Launch, LaunchOutcome, Verdict, VerdictKind
 from moeagent.tools.stats.allocate import OpenIdea, Step, next_step
@@ -23,9 +23,13 @@ def plan_of(loop: Loop) -> Plan:
 
 
 def noise_of(loop: Loop) -> NoiseModel:
-    """The noise floor from every repeated configuration of this campaign."""
-    price = loop.settings.host.price_per_hour
-    return noise_model(loop.settings.goal, loop.ledger.launches, price_per_hour=price)
+    """The noise floor from every repeated configuration of this campaign, and of earlier ones here."""
+    return noise_model(
+        loop.settings.goal,
+        loop.ledger.launches,
+        earlier=loop.surveyed.earlier,
+        price_per_hour=loop.settings.host.price_per_hour,
+    )
 
 
 def launches_left(loop: Loop) -> int:
@@ -105,7 +109,7 @@ def following(loop: Loop) -> Step:
     """The next launch, the next idea, or the end of exploring."""
     course = loop.course
     if not course.ended:
-        course.ended = experiments_exhausted(loop.settings.limits, loop.ledger, loop.world.active_s)
+        course.ended = no_more_experiments(loop)
     return next_step(
         [OpenIdea(idea=idea, assessment=a) for idea, a in course.open.items()],
         fresh=course.fresh,

@@ -3,6 +3,7 @@
 from moeagent.agent.loop import Loop
 from moeagent.agent.proposers.fallback import FallbackProposer
 from moeagent.agent.proposers.model import ModelProposer
+from moeagent.agent.settings import LimitSettings
 from moeagent.agent.validation import problems_of
 from moeagent.tools.llm.client import ChatModel
 from moeagent.tools.llm.records import CallLimits, Endpoint
@@ -12,7 +13,7 @@ MOST_LINES = 20
 
 def let_model_propose(loop: Loop) -> None:
     """Give the turn to the configured language model, with the playbook behind it."""
-    settings, limits = loop.settings.llm, loop.settings.limits
+    settings = loop.settings.llm
     if settings.base_url is None:
         return
     endpoint = Endpoint(
@@ -22,8 +23,7 @@ def let_model_propose(loop: Loop) -> None:
         price_per_million_input=settings.price_per_million_input,
         price_per_million_output=settings.price_per_million_output,
     )
-    bounds = CallLimits(calls=limits.llm_calls, tokens=limits.llm_tokens, money=limits.llm_money)
-    loop.chat = ChatModel(endpoint, bounds, loop.world.complete)
+    loop.chat = ChatModel(endpoint, bounds(loop.settings.limits), loop.world.complete)
     look_ups = {
         "findings": lambda query: findings(loop, query),
         "log_search": lambda query: log_search(loop, query),
@@ -37,6 +37,18 @@ def let_model_propose(loop: Loop) -> None:
         look_ups=look_ups,
     )
     loop.proposer = FallbackProposer(model, loop.playbook)
+
+
+def bounds(limits: LimitSettings) -> CallLimits:
+    """What the language model may take of the run's limits."""
+    money = limits.money if limits.llm_money is None else limits.llm_money
+    return CallLimits(calls=limits.llm_calls, tokens=limits.llm_tokens, money=money)
+
+
+def renew_model(loop: Loop) -> None:
+    """After a change of the limits: a model that one of them had silenced is asked again."""
+    if loop.chat is not None:
+        loop.chat.renew(bounds(loop.settings.limits))
 
 
 def findings(loop: Loop, query: str) -> str:

@@ -7,13 +7,13 @@ there would be none now.
 from collections.abc import Callable
 from typing import Any
 
-from moeagent.agent.limits import launches_exhausted
 from moeagent.agent.loop import OpenLaunch, boundary
 from moeagent.agent.own_ideas import OwnIdeasFirst
 from moeagent.agent.policy import confirmation_of, judgement_of, launches_left
 from moeagent.agent.proposers.protocol import Draft, Nothing, Proposal
 from moeagent.agent.recorded_state import RecordedLaunch, RecordedState
 from moeagent.agent.second_opinion import is_unsure
+from moeagent.agent.spending import no_more_launches
 from moeagent.agent.steps.baseline import starting_point
 from moeagent.agent.steps.diagnose import cause_in
 from moeagent.agent.steps.launch import OUTCOMES
@@ -75,7 +75,7 @@ class SecondThoughts:
         failed = self._state.last
         if failed is None or self._loop.facts is None:
             return None
-        if launches_exhausted(self._loop.settings.limits, self._loop.ledger, self._loop.world.active_s):
+        if no_more_launches(self._loop):
             return None
         return remedy(self._loop, {"hypothesis": failed.hypothesis, "attempt": self._state.attempt}, failed)
 

@@ -12,6 +12,7 @@ from pydantic import BeforeValidator, Field, NonNegativeFloat, PositiveFloat, Po
 from pydantic_settings import BaseSettings, PydanticBaseSettingsSource, SettingsConfigDict
 
 from moeagent.agent.approval.policy import ApprovalPolicy, Mode
+from moeagent.agent.notify.settings import NotifySettings
 from moeagent.agent.proposers.view import KnobLimit
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import Constraint, FlagValue, Goal, Record, Workload
@@ -69,6 +70,11 @@ class LimitSettings(Record):
     """Hypotheses that are launched."""
     launches: PositiveInt = 40
     hours: PositiveFloat = 8.0
+    """Time at work, over all resumes. A launch that would pass it by what launches take is not started."""
+    gpu_hours: PositiveFloat | None = None
+    """Hours at work times the GPUs of the host; held as hours are."""
+    money: PositiveFloat | None = None
+    """The machine at host.price_per_hour and the language model at its prices; held as hours are."""
     pivots: PositiveInt = 3
     """Attempts to mend one failed configuration."""
     consecutive_failures: PositiveInt = 6
@@ -164,6 +170,7 @@ class CampaignSettings(BaseSettings):
     space: SpaceSettings = SpaceSettings()
     output_check: OutputCheckSettings = OutputCheckSettings()
     sim: SimSettings = SimSettings()
+    notify: NotifySettings = NotifySettings()
     idea: tuple[OwnIdea, ...] = ()
     """The engineer's own hypotheses, tried first and judged like any other."""
     approve: Annotated[Mode, BeforeValidator(_as_mode)] = "never"

@@ -30,6 +30,11 @@ def limits(words: list[str]) -> dict[str, Any]:
             given[name] = float(value) if "." in value else int(value)
         except ValueError:
             raise InputError(f"--limit {word}: write a number, such as {name}=20") from None
+    try:
+        LimitSettings(**given)
+    except ValidationError as error:
+        first = error.errors()[0]
+        raise InputError(f"--limit {first['loc'][0]}={first['input']}: {first['msg']}") from None
     return {"limits": given} if given else {}
 
 

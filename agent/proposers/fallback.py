@@ -35,7 +35,7 @@ class FallbackProposer:
             try:
                 draft = self.model.propose(view)
             except ModelEndpointError as error:
-                self.closed = why = str(error)
+                why = str(error)
             except NoIdeaError as error:
                 why = self._barren_turn(str(error))
             else:

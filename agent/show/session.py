@@ -13,8 +13,8 @@ from rich.live import Live
 from rich.progress_bar import ProgressBar
 from rich.table import Table
 
-from moeagent.agent.events import Asking, Decided, Event, Events, Progress, StepBegan
-from moeagent.agent.limits import raise_hint
+from moeagent.agent.events import Asking, Decided, Event, Events, Progress, StepBegan, Warned
+from moeagent.agent.limits import model_hint, raise_hint
 from moeagent.agent.show.as_json import print_json
 from moeagent.agent.show.lines import lines_of
 from moeagent.agent.show.log import best_text, hypotheses_table, measured_table
@@ -62,6 +62,8 @@ class Watch:
                 self._step(event)
             case Progress():
                 self._progress(event)
+            case Warned():
+                self._console.print(Text(f"warning: {event.text}", style="yellow"))
 
     def _step(self, event: StepBegan) -> None:
         if self._live:
@@ -132,6 +134,9 @@ def print_next(view: RunView, root: Path, command: str, error: MoeagentError | N
         target.print(Text(f"go on:  {command} resume {run}{where}"))
     elif hint:
         target.print(Text(f"go on:  {command} resume {run} {hint}{where}"))
+    silenced = model_hint(note.text for note in view.ledger.notes)
+    if silenced:
+        target.print(Text(f"the language model reached its limit: {silenced} lets it go on"))
     for name in ("report", "log", "replay"):
         target.print(Text(f"next:   {command} {name} {run}{where}"))
     sys.stdout.flush()

@@ -1,9 +1,11 @@
 """State what every gain is measured against, and have it launched."""
 
 from moeagent.agent.loop import Loop, baseline_config
+from moeagent.agent.spending import check_limits, no_more_launches
 from moeagent.agent.state import State
 from moeagent.agent.validation import problems_of
 from moeagent.memory.errors import InputError
+from moeagent.memory.findings.alike import Alike
 from moeagent.memory.records import ServerConfig
 from moeagent.tools.engines.validate import canonical
 
@@ -15,9 +17,15 @@ def baseline(loop: Loop, state: State) -> State:
     refuse.
     """
     check_goal(loop)
+    check_limits(loop)
     config = starting_point(loop)
     loop.promote(config, None)
+    recall(loop, config)
+    exhausted = no_more_launches(loop)
+    if exhausted:
+        return {"next": "report", "stop": exhausted}
     return {
+        "next": "launch",
         "phase": "baseline",
         "hypothesis": None,
         "config": loop.remember(config),
@@ -37,6 +45,24 @@ def check_goal(loop: Loop) -> None:
             f"the goal min-cost needs a price, or the power of the GPUs, which {settings.host.target} does "
             "not tell: set price_per_hour in [host]"
         )
+
+
+def recall(loop: Loop, config: ServerConfig) -> None:
+    """Bring in the baseline's launches of earlier runs: what they spread by is this machine's noise."""
+    settings, facts = loop.settings, loop.ledger.facts
+    if facts is None:
+        return
+    alike = Alike(
+        machine=facts.host.machine_id,
+        scope=facts.scope,
+        workload=settings.workload,
+        load_from=settings.load_from,
+        config=config,
+    )
+    loop.surveyed.earlier = loop.world.earlier(alike)
+    count = sum(len(run) for run in loop.surveyed.earlier if len(run) > 1)
+    if count:
+        loop.note("noise", f"{count} earlier launches of this baseline on this machine tell its noise too")
 
 
 def starting_point(loop: Loop) -> ServerConfig:

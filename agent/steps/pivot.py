@@ -1,8 +1,8 @@
 """Apply a remedy to the failed configuration and try again, a bounded number of times, always one way."""
 
-from moeagent.agent.limits import launches_exhausted
 from moeagent.agent.loop import Loop
 from moeagent.agent.proposers.pivot import next_pivot
+from moeagent.agent.spending import no_more_launches
 from moeagent.agent.state import State
 from moeagent.memory.errors import EngineError
 from moeagent.memory.records import Launch, Pivot
@@ -11,7 +11,8 @@ from moeagent.memory.records import Launch, Pivot
 def pivot(loop: Loop, state: State) -> State:
     """The next attempt at this hypothesis, or its end as blocked."""
     failed = loop.ledger.launches[-1]
-    reason = launches_exhausted(loop.settings.limits, loop.ledger, loop.world.clock())
+    loop.world.clock()
+    reason = no_more_launches(loop)
     following = None if reason else remedy(loop, state, failed)
     if following is not None:
         loop.decide(following)

@@ -1,16 +1,17 @@
 """Ask for the next hypothesis, while the budget allows one."""
 
-from moeagent.agent.limits import experiments_exhausted
 from moeagent.agent.loop import Loop
 from moeagent.agent.proposers.protocol import Draft
 from moeagent.agent.proposers.view import CampaignView
+from moeagent.agent.spending import no_more_experiments
 from moeagent.agent.state import State
 from moeagent.memory.ledger import Limit
 
 
 def propose(loop: Loop, state: State) -> State:
     """The next draft; without one the launches that are left go to the ideas that are open."""
-    reason = experiments_exhausted(loop.settings.limits, loop.ledger, loop.world.clock())
+    loop.world.clock()
+    reason = no_more_experiments(loop)
     if reason:
         loop.course.ended = reason
         return {"next": "record"}

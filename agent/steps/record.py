@@ -1,6 +1,5 @@
 """Act on what is known: the next launch, the next idea, the confirmation of the champion, or the end."""
 
-from moeagent.agent.limits import launches_exhausted
 from moeagent.agent.loop import Loop
 from moeagent.agent.policy import (
     begin_confirmation,
@@ -8,6 +7,7 @@ from moeagent.agent.policy import (
     following,
     judge_ideas,
 )
+from moeagent.agent.spending import no_more_launches
 from moeagent.agent.state import State
 from moeagent.memory.errors import HostError
 from moeagent.memory.records import ServerConfig
@@ -15,7 +15,8 @@ from moeagent.memory.records import ServerConfig
 
 def record(loop: Loop, state: State) -> State:
     """Decide where to go."""
-    exhausted = launches_exhausted(loop.settings.limits, loop.ledger, loop.world.clock())
+    loop.world.clock()
+    exhausted = no_more_launches(loop)
     match state["phase"]:
         case "baseline":
             return _more_baseline(loop, exhausted)

@@ -3,10 +3,12 @@
 import pytest
 
 from moeagent.agent.limits import (
+    Spending,
     budget_left,
     consecutive_failures,
     experiments_exhausted,
     launches_exhausted,
+    model_hint,
     raise_hint,
 )
 from moeagent.agent.settings import LimitSettings
@@ -50,14 +52,43 @@ OK, DEAD = LaunchOutcome.COMPLETED, LaunchOutcome.DIED_STARTING
     ],
 )
 def test_launches(launches: list[LaunchOutcome], active_s: float, told: str) -> None:
-    reason = launches_exhausted(LIMITS, ledger(launches), active_s)
+    reason = launches_exhausted(LIMITS, ledger(launches), Spending(active_s=active_s))
     assert told in reason
     assert bool(reason) is bool(told)
 
 
+@pytest.mark.parametrize(
+    ("limit", "spent", "told"),
+    [
+        ({"gpu_hours": 8}, {"active_s": 1800, "next_s": 1700}, ""),
+        ({"gpu_hours": 8}, {"active_s": 1800, "next_s": 1900}, "8 GPU-hours would be passed: 4 are spent"),
+        ({"gpu_hours": 8}, {"active_s": 3600}, "8 GPU-hours is reached"),
+        ({"hours": 1}, {"active_s": 3000, "next_s": 700}, "1 hours would be passed: 0.833 are spent"),
+        ({"money": 10}, {"active_s": 1800, "next_s": 1700}, ""),
+        ({"money": 10}, {"active_s": 1800, "next_s": 1900}, "10 units of money would be passed"),
+        ({"money": 10}, {"active_s": 1800, "model_money": 5.1}, "10 units of money is reached"),
+    ],
+)
+def test_a_launch_that_would_pass_a_limit_is_not_started(
+    limit: dict[str, float], spent: dict[str, float], told: str
+) -> None:
+    limits = LimitSettings.model_validate({"hours": 1e6, **limit})
+    spending = Spending.model_validate({"gpus": 8, "price_per_hour": 10.0, **spent})
+    reason = launches_exhausted(limits, ledger([OK]), spending)
+    assert told in reason
+    assert bool(reason) is bool(told)
+    assert "is not started" in reason or "would be passed" not in reason
+
+
+def test_the_option_that_lets_the_language_model_go_on() -> None:
+    silenced = "the playbook has the turn: the limit of 100 calls for the language model is reached"
+    assert model_hint(["L1 was started again", silenced]) == "--limit llm_calls=N"
+    assert model_hint(["the limit of 3 launches is reached"]) == ""
+
+
 def test_experiments_and_budget() -> None:
     full = ledger([OK], hypotheses=2)
-    assert "2 experiments" in experiments_exhausted(LIMITS, full, 0)
+    assert "2 experiments" in experiments_exhausted(LIMITS, full, Spending(active_s=0))
     left = budget_left(LIMITS, full, 1800)
     assert (left.experiments, left.launches, left.hours) == (0, 2, 0.5)
     assert consecutive_failures(ledger([OK, DEAD, DEAD])) == 2
@@ -68,6 +99,9 @@ def test_experiments_and_budget() -> None:
     [
         ("the limit of 2 experiments is reached", "--limit experiments=N"),
         ("the limit of 8 hours is reached", "--limit hours=N"),
+        ("the limit of 8 GPU-hours is reached", "--limit gpu_hours=N"),
+        ("the limit of 8 GPU-hours would be passed: 7 are spent", "--limit gpu_hours=N"),
+        ("the limit of 20 units of money would be passed: 19 are spent", "--limit money=N"),
         ("2 launches in a row failed", "--limit consecutive_failures=N"),
         ("ideas exhausted", ""),
     ],

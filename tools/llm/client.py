@@ -44,6 +44,12 @@ class ChatModel:
         """Why the model is not asked any more in this run; empty while it is."""
         self._size_field = "max_tokens"
 
+    def renew(self, limits: CallLimits) -> None:
+        """Other limits from here on; a model that is closed because one was reached is open again."""
+        if self.closed and self.closed == self.spent.reached(self.limits):
+            self.closed = ""
+        self.limits = limits
+
     def ask(self, messages: Sequence[Message], form: type[Answer]) -> Answer:
         """The model's answer in the wanted form.
 
