@@ -1,5 +1,6 @@
 """Conclude the run."""
 
+from moeagent.agent.approval.answers import AWAITING
 from moeagent.agent.loop import Loop
 from moeagent.agent.policy import confirmation_of
 from moeagent.agent.state import State
@@ -11,10 +12,11 @@ def report(loop: Loop, state: State) -> State:
     stop = state.get("stop", "")
     incumbent = loop.ledger.incumbent
     confirmation = confirmation_of(loop)
+    waiting = loop.ledger.approvals[-1] if stop == AWAITING else None
     loop.decide(
         Conclusion(
-            status=stop if stop == "awaiting approval" else "finished",
-            reason=stop,
+            status=AWAITING if waiting else "finished",
+            reason=f"nobody answered for {waiting.hypothesis}" if waiting else stop,
             best=incumbent.config if incumbent else None,
             best_hypothesis=incumbent.hypothesis if incumbent else None,
             confirmation=confirmation.status,

@@ -163,16 +163,3 @@ def test_fork_goes_its_own_way_from_a_line(finished: Path, tmp_path: Path) -> No
     )
     assert forked["parent"] == {"run": "done", "line": at}
     moeagent(tmp_path, "replay", newest)
-
-
-def test_approval_that_nobody_gives_ends_the_run_as_awaiting(tmp_path: Path) -> None:
-    settings(tmp_path)
-    done = moeagent(tmp_path, "run", "--run-id", "asked", "--approve")
-    log = moeagent_json(tmp_path, "log", "asked")
-    assert log["status"] == "awaiting approval"
-    assert [h["launches"] for h in log["hypotheses"]] == [[]]
-    assert "moeagent resume asked" in done.stdout
-    moeagent(tmp_path, "resume", "asked")
-    again = moeagent_json(tmp_path, "log", "asked")
-    assert [h["id"] for h in again["hypotheses"]] == ["H1"], "the same hypothesis still waits"
-    moeagent(tmp_path, "replay", "asked")
