@@ -1,10 +1,11 @@
 """What performs the world's effects: the workbench on a real host, or a world in virtual time."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from typing import Protocol
 
+from moeagent.memory.findings.alike import Alike
 from moeagent.memory.findings.store import Finding
-from moeagent.memory.records import Scope, ServerConfig
+from moeagent.memory.records import Launch, Scope, ServerConfig
 from moeagent.memory.records.approval import Question
 from moeagent.memory.tape.lines import Json
 
@@ -23,6 +24,9 @@ class Effects(Protocol):
 
     def known(self, scope: Scope, workload: str, goal: str, besides: str) -> list[Finding]:
         """What earlier runs settled."""
+
+    def earlier(self, alike: Alike, besides: str) -> Sequence[Sequence[Launch]]:
+        """Launches of the baseline in earlier runs that are alike, run by run."""
 
     def start(self, launch: str, config: ServerConfig, keep: KeepText) -> Json:
         """Start or adopt the server of a launch and wait for it."""

@@ -60,6 +60,8 @@ class SurveyFacts:
     installs: dict[str, EngineInstall] = field(default_factory=dict)
     """Further installs by name."""
     priors: tuple[PriorFinding, ...] = ()
+    earlier: tuple[tuple[Launch, ...], ...] = ()
+    """Launches of the baseline in earlier runs on this machine, run by run."""
 
 
 @dataclass

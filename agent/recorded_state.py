@@ -18,7 +18,7 @@ from moeagent.agent.events import Events
 from moeagent.agent.interrupt import StopRequest
 from moeagent.agent.settings import CampaignSettings
 from moeagent.agent.steps.survey import as_prior, read, take_in
-from moeagent.agent.world import RungReport, StartReport
+from moeagent.agent.world import RungReport, StartReport, launches_in
 from moeagent.memory.errors import TapeError
 from moeagent.memory.findings.store import Finding
 from moeagent.memory.ledger import CampaignFacts, Conclusion, Incumbent, Note
@@ -98,6 +98,8 @@ class RecordedState:
             case "findings" if loop.facts is not None:
                 known = (Finding.model_validate(f) for f in answer["known"])
                 loop.facts.priors = tuple(as_prior(finding) for finding in known)
+            case "earlier" if loop.facts is not None:
+                loop.facts.earlier = launches_in(json.loads(self.folder.text(answer["launches"])))
             case "start":
                 config = ServerConfig.model_validate(request["config"])
                 loop.remember(config)

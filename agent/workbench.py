@@ -19,8 +19,10 @@ from moeagent.agent.reconnect import Reconnect
 from moeagent.agent.servers import Servers
 from moeagent.agent.settings import CampaignSettings
 from moeagent.memory.errors import HostError, RemoteError
+from moeagent.memory.findings.alike import Alike
+from moeagent.memory.findings.earlier import earlier_launches
 from moeagent.memory.findings.store import Finding, FindingsStore
-from moeagent.memory.records import Scope, ServerConfig
+from moeagent.memory.records import Launch, Scope, ServerConfig
 from moeagent.memory.records.approval import Question, Said
 from moeagent.memory.tape.lines import Json
 from moeagent.tools.engines.registry import engine_by_name
@@ -104,6 +106,14 @@ class Workbench:
         store = FindingsStore(self._store)
         try:
             return store.known(scope, workload, goal, besides=besides)
+        finally:
+            store.close()
+
+    def earlier(self, alike: Alike, besides: str) -> tuple[tuple[Launch, ...], ...]:
+        """Launches of the baseline in earlier runs that are alike."""
+        store = FindingsStore(self._store)
+        try:
+            return earlier_launches(store, alike, besides)
         finally:
             store.close()
 

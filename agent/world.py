@@ -9,8 +9,9 @@ from typing import Any
 
 from moeagent.agent.effects import Effects
 from moeagent.agent.interrupt import StopRequest
+from moeagent.memory.findings.alike import Alike
 from moeagent.memory.findings.store import Finding
-from moeagent.memory.records import Record, Rung, Scope, ServerConfig, canonical_json
+from moeagent.memory.records import Launch, Record, Rung, Scope, ServerConfig, canonical_json
 from moeagent.memory.records.approval import Question, Said
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Json
@@ -63,6 +64,16 @@ class StopReport(Record):
     problems: tuple[str, ...] = ()
 
 
+def launches_in(value: Any) -> tuple[tuple[Launch, ...], ...]:
+    """Launches run by run, from what `dumped` made of them."""
+    return tuple(tuple(Launch.model_validate(launch) for launch in run) for run in value)
+
+
+def dumped(runs: Sequence[Sequence[Launch]]) -> list[list[Json]]:
+    """Launches run by run as the tape keeps them."""
+    return [[launch.model_dump(mode="json", by_alias=True) for launch in run] for run in runs]
+
+
 class World:
     """Typed effects over the tape."""
 
@@ -84,7 +95,8 @@ class World:
     def survey(self) -> dict[str, Any]:
         """Raw outputs of the survey's read-only commands, by name."""
         answer = self._perform("survey", {}, lambda bench: {"outputs": self._keep(bench.survey())})
-        return self._kept(answer["outputs"])
+        outputs: dict[str, Any] = self._kept(answer["outputs"])
+        return outputs
 
     def known(self, scope: Scope, workload: str, goal: str) -> list[Finding]:
         """What earlier runs settled in this scope and near it."""
@@ -99,6 +111,15 @@ class World:
             },
         )
         return [Finding.model_validate(f) for f in answer["known"]]
+
+    def earlier(self, alike: Alike) -> tuple[tuple[Launch, ...], ...]:
+        """Launches of the baseline in earlier runs that are alike, run by run."""
+        answer = self._perform(
+            "earlier",
+            {"alike": alike.model_dump(mode="json")},
+            lambda bench: {"launches": self._keep(dumped(bench.earlier(alike, self.folder.id)))},
+        )
+        return launches_in(self._kept(answer["launches"]))
 
     def start(self, launch: str, config: ServerConfig) -> StartReport:
         """Start a server and wait until it is ready, dead or hung; an orphan of this launch is adopted."""
@@ -164,14 +185,13 @@ class World:
             raise AssertionError("a replay reached for the outside world")
         return self._workbench
 
-    def _keep(self, value: Json) -> str:
+    def _keep(self, value: Any) -> str:
         return self.folder.put_text(canonical_json(value))
 
-    def _kept(self, name: str) -> Json:
+    def _kept(self, name: str) -> Any:
         import json
 
-        value: Json = json.loads(self.folder.text(name))
-        return value
+        return json.loads(self.folder.text(name))
 
     def _put_log(self, text: str) -> str:
         return self.folder.put_text(text)

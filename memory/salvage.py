@@ -11,7 +11,7 @@ from moeagent.memory.run_folder import RunFolder, write_private
 from moeagent.memory.tape.fork import copy_entries
 from moeagent.memory.tape.lines import Entry, Json, scan_tape
 
-TEXTS = ("log", "outputs", "sample")
+TEXTS = ("launches", "log", "outputs", "sample")
 RAW = "raw"
 """The fields of answers that name a file: a text in logs/, per-request results in load/."""
 

@@ -4,8 +4,9 @@ from collections.abc import Callable
 
 from moeagent.agent.settings import LlmSettings
 from moeagent.agent.worlds.bench import Bench, Trial
+from moeagent.memory.findings.alike import Alike
 from moeagent.memory.findings.store import Finding
-from moeagent.memory.records import ClientHealth, LaunchOutcome, Rung, Scope, ServerConfig
+from moeagent.memory.records import ClientHealth, Launch, LaunchOutcome, Rung, Scope, ServerConfig
 from moeagent.memory.records.approval import Question
 from moeagent.memory.tape.lines import Json
 from moeagent.tools.output_check.sample import Answer, BatchSample, OutputSample
@@ -38,6 +39,10 @@ class VirtualBench:
     def known(self, scope: Scope, workload: str, goal: str, besides: str) -> list[Finding]:
         """Worlds have no past."""
         return []
+
+    def earlier(self, alike: Alike, besides: str) -> tuple[tuple[Launch, ...], ...]:
+        """Worlds have no past."""
+        return ()
 
     def start(self, launch: str, config: ServerConfig, keep: Callable[[str], str]) -> Json:
         """Launch in the world."""

@@ -117,6 +117,14 @@ def newest_first(db: Database) -> None:
     db.table("runs").create_index(["created_at"])
 
 
+@migrations()
+def earlier_launches(db: Database) -> None:
+    """Which runs are alike, and their rungs whole: earlier launches tell the noise of a machine."""
+    db.table("runs").add_column("alike", str)
+    db.table("measurements").add_column("rung", str)
+    db.table("runs").create_index(["alike", "created_at"])
+
+
 def open_store(path: Path) -> Database:
     """The store, created and migrated where needed. Raises InputError when the file is not a store."""
     try:

@@ -7,6 +7,7 @@ from typing import Any
 
 from sqlite_utils import Database
 
+from moeagent.memory.findings.alike import alike_of, rung_text
 from moeagent.memory.findings.schema import open_store, write_transaction
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.records import (
@@ -149,6 +150,7 @@ def _run_row(run: str, header: dict[str, Any], ledger: Ledger) -> dict[str, Any]
         "engine_version": facts.scope.engine_version,
         "model": facts.scope.model,
         "simulated": int(facts.scope.simulated),
+        "alike": alike_of(header, ledger),
         "status": conclusion.status if conclusion else "running",
         "best": canonical_json(conclusion.best.model_dump(mode="json"))
         if conclusion and conclusion.best
@@ -225,6 +227,7 @@ def _rung_row(run: str, launch: str, rung: Rung) -> dict[str, Any]:
         "tpot_p50_ms": tpot.p50 if tpot else None,
         "tpot_p99_ms": tpot.p99 if tpot else None,
         "invalid": rung.invalid,
+        "rung": rung_text(rung),
     }
 
 

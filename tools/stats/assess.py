@@ -86,7 +86,9 @@ def _decide(
     effect = _claim_effect(found, noise, plan)
     low = _bound(found, noise.cautious(), -1)
     high = _bound(found, noise.cautious(), 1)
-    spread = f"{relative(found.log_ratio):+.1%} ({found.launches[0]} and {found.launches[1]} launches)"
+    rests = f"; noise also from {noise.earlier} earlier ones" if noise.earlier else ""
+    counted = f"{found.launches[0]} and {found.launches[1]} launches{rests}"
+    spread = f"{relative(found.log_ratio):+.1%} ({counted})"
     known = min(found.launches) >= first_look(noise)
     if effect and effect.low > 0 and effect.effect >= goal.min_effect and known:
         return (
