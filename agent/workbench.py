@@ -25,8 +25,10 @@ from moeagent.memory.findings.store import Finding, FindingsStore
 from moeagent.memory.records import Launch, Scope, ServerConfig
 from moeagent.memory.records.approval import Question, Said
 from moeagent.memory.tape.lines import Json
+from moeagent.tools.engines.log_lines import compiling_patterns
 from moeagent.tools.engines.registry import engine_by_name
 from moeagent.tools.hosts.command import Command
+from moeagent.tools.load.compiling import compiled_since, length_before, with_compilation
 from moeagent.tools.load.gpu_figures import kept_samples, with_gpus
 from moeagent.tools.load.on_host import run_rung_on_host
 from moeagent.tools.load.probe import ask, calibrate
@@ -183,6 +185,9 @@ class Workbench:
         rung = outcome.rung.model_copy(update={"raw": keep(outcome.raw)})
         if outcome.window_s is not None and samples.text:
             rung = with_gpus(rung, kept_samples(samples, outcome.window_s, keep))
+            rung = with_compilation(
+                rung, self._compiled(launch, outcome.window_s[0] + samples.ahead_s, samples)
+            )
         state = servers.settle(launch, DEATH_S if rung.failed else 0.0)
         return {
             "rung": rung.model_dump(mode="json"),
@@ -202,6 +207,14 @@ class Workbench:
         if self._on_host(spec.concurrency):
             samples.ahead_s = 0.0
         return outcome, samples
+
+    def _compiled(self, launch: str, since_s: float, samples: Samples) -> str:
+        """What the engine said about kernels that it compiled since a moment by the host's clock."""
+        length = length_before(samples.text, since_s)
+        if length is None:
+            return ""
+        log, patterns = f"{self._own().folder_of(launch)}/server.log", compiling_patterns(self._engine.name)
+        return compiled_since(self._at().host, log, length, patterns)
 
     def _measure(self, launch: str, spec: RungSpec) -> RungOutcome:
         """From this machine through a forwarded port, or on the host itself where so many streams want it."""

@@ -34,12 +34,22 @@ class AdjustedRule(Record):
     why: str
 
 
+class CompilingRule(Record):
+    """One line by which an engine says that it compiles a kernel while it serves."""
+
+    engine: str
+    pattern: str
+    """POSIX extended, for a search on the host."""
+    why: str
+
+
 class LogRules(Record):
     """All rules."""
 
     source: str
     memory: tuple[MemoryRule, ...]
     adjusted: tuple[AdjustedRule, ...]
+    compiling: tuple[CompilingRule, ...]
 
 
 @cache
@@ -69,6 +79,11 @@ def adjusted_settings(engine: str, log_text: str) -> dict[str, Any]:
         for match in re.finditer(rule.pattern, log_text):
             found |= {flag: _value(value, match) for flag, value in rule.set.items()}
     return found
+
+
+def compiling_patterns(engine: str) -> tuple[str, ...]:
+    """POSIX extended patterns of the lines by which the engine says that it compiles while it serves."""
+    return tuple(rule.pattern for rule in log_rules().compiling if rule.engine == engine)
 
 
 def _combined(rule: MemoryRule, log_text: str) -> float | None:
