@@ -45,7 +45,7 @@ def parse_llama_help(text: str) -> tuple[Knob, ...]:
 
 def parse_version(text: str) -> str | None:
     """The first thing in the text that looks like a version or a llama.cpp build number."""
-    found = re.search(r"version[:\s]+v?([\w.+-]+)", text) or re.search(r"\bv?(\d+\.\d+[\w.+-]*)", text)
+    found = re.search(r"version[:\s]+v?(b?\d[\w.+-]*)", text) or re.search(r"\bv?(\d+\.\d+[\w.+-]*)", text)
     return found.group(1) if found else None
 
 

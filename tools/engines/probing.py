@@ -22,6 +22,8 @@ from moeagent.tools.hosts.protocol import Command, CommandResult, Host
 PARSER, HELP, VERSION = "engine-parser", "engine-help", "engine-version"
 INSTALLED = "engine-installed"
 _VERSION_SCRIPT = "import sys; from importlib import metadata; print(metadata.version(sys.argv[1]))"
+_ASSIGNMENT = re.compile(r"[A-Za-z_]\w*=")
+"""A variable of `env`; its value may end in the engine's name, such as PYTHONPATH=/opt/vllm."""
 TIMED_OUT = 124
 """Exit status that stands for a probe without an end, as of `timeout`."""
 _IMPORT_S = 180.0
@@ -62,6 +64,8 @@ def interpreter(prefix: tuple[str, ...]) -> tuple[str, ...]:
     `/opt/venv/bin/vllm serve` gives `/opt/venv/bin/python`; a bare `vllm serve` gives `python3`.
     """
     for index, word in enumerate(prefix):
+        if _ASSIGNMENT.match(word):
+            continue
         name = PurePosixPath(word).name
         if re.fullmatch(r"python[\d.]*", name):
             return prefix[: index + 1]
@@ -118,7 +122,9 @@ def python_facts(engine: str, results: Mapping[str, CommandResult], install: Eng
     asked = results.get(HELP)
     if asked is not None and asked.exit_code == 0:
         knobs = parse_argparse_help(text_of(asked))
-        version = version or parse_version(text_of(asked))
+    installed = results.get(INSTALLED)
+    if installed is not None and installed.exit_code == 0:
+        version = version or parse_version(installed.stdout.decode(errors="replace"))
     return _facts(engine, version, knobs, "help")
 
 

@@ -117,6 +117,7 @@ def test_versions_as_engines_print_them() -> None:
     assert parse_version("version: 6423 (c4510dc9)\nbuilt with cc") == "6423"
     assert parse_version("vllm 0.25.1") == "0.25.1"
     assert parse_version("") is None
+    assert parse_version("Compile for a version to be named") is None
 
 
 def test_the_interpreter_behind_a_launch_prefix() -> None:
@@ -131,6 +132,11 @@ def test_the_interpreter_behind_a_launch_prefix() -> None:
         "-n",
         "x",
         "python3.12",
+    )
+    assert interpreter(("env", "PYTHONPATH=/opt/vllm", "python3", "-m", "vllm.entrypoints.cli.main")) == (
+        "env",
+        "PYTHONPATH=/opt/vllm",
+        "python3",
     )
     assert interpreter(("./start.sh",)) == ("python3",)
 
