@@ -4,6 +4,7 @@ import secrets
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -17,6 +18,7 @@ from moeagent.agent.findings_index import keep_indexed
 from moeagent.agent.interrupt import StopRequest, stop_on_signals
 from moeagent.agent.loop import Loop
 from moeagent.agent.loop_version import check_stamp, stamp
+from moeagent.agent.notify.hook import told_at_the_end
 from moeagent.agent.own_ideas import OwnIdeasFirst
 from moeagent.agent.pause import PauseWatch, Slice
 from moeagent.agent.predictor import CampaignPredictor
@@ -77,7 +79,8 @@ def resume(
     stop = StopRequest()
     if pause_after:
         events.listeners.append(PauseWatch(pause_after, stop, SystemClock(), _launches_in(folder)))
-    with held(folder.path, lambda: stop.ask("another moeagent process, which took the run over")):
+    taken_over = partial(stop.ask, "another moeagent process, which took the run over")
+    with held(folder.path, taken_over), told_at_the_end(folder, root, events):
         ledger = _go_on(folder, root, amend, events, approver, stop)
     waiting = awaited(ledger)
     if waiting is not None:

@@ -49,7 +49,14 @@ class Unanswered:
     question: Question
 
 
-Event = StepBegan | Progress | Decided | Asking | Unanswered
+@dataclass(frozen=True)
+class Warned:
+    """Something beside the campaign went wrong; the run goes on, or has ended as it would have."""
+
+    text: str
+
+
+Event = StepBegan | Progress | Decided | Asking | Unanswered | Warned
 
 
 @dataclass

@@ -2,7 +2,9 @@
 
 import os
 from collections.abc import Iterator, Mapping
+from urllib.parse import parse_qsl, urlsplit
 
+from moeagent.agent.notify.settings import NotifySettings
 from moeagent.agent.settings import CampaignSettings
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import FlagValue
@@ -18,6 +20,11 @@ def refuse_secrets(settings: CampaignSettings) -> None:
         raise InputError(
             "llm.base_url holds a password, and settings are kept with the run: give the URL without it, and "
             f"the key in the environment variable {settings.llm.api_key_env}"
+        )
+    if _holds_secret(settings.notify):
+        raise InputError(
+            "notify holds a password or a key, and settings are kept with the run: give the webhook's "
+            "address in an environment variable, its name as webhook_env; let a command read its key itself"
         )
     for name, value in _named_values(settings):
         if isinstance(value, str) and value and (is_secret_name(name) or has_password(value)):
@@ -37,6 +44,13 @@ class OwnSecrets:
     def mask(self, text: str) -> str:
         """Any text without these values and without passwords in URLs."""
         return mask(text, self._values)
+
+
+def _holds_secret(notify: NotifySettings) -> bool:
+    """Whether an address holds a password or a key, or the command is given one."""
+    query = urlsplit(notify.webhook or "").query
+    names = (*notify.command, *(name for name, _ in parse_qsl(query, keep_blank_values=True)))
+    return any(map(has_password, (notify.webhook or "", *notify.command))) or any(map(is_secret_name, names))
 
 
 def _named_values(settings: CampaignSettings) -> Iterator[tuple[str, FlagValue]]:
