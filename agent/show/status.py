@@ -10,6 +10,7 @@ from moeagent.agent.show.log import best_text, verdict_text
 from moeagent.agent.show.plain import Text
 from moeagent.agent.show.spent import Spent, spent
 from moeagent.agent.show.text import SIMULATED, seconds, verdict_effect_text
+from moeagent.agent.show.waiting import effect_text
 from moeagent.memory.collector import collector_paused
 from moeagent.memory.lock import look
 from moeagent.memory.run_folder import RunFolder
@@ -114,26 +115,7 @@ def status_text(found: Standing) -> RenderableType:
 def _doing(last: Entry) -> str:
     """What follows the last line of the tape; empty where nothing does."""
     if last.type == "request":
-        return _request_text(last)
+        return effect_text(last)
     concluded = last.type == "decision" and last.body["kind"] == "conclusion"
     stopped = last.type == "marker" and last.body["marker"] != "resume"
     return "" if concluded or stopped else "deciding what comes next"
-
-
-def _request_text(entry: Entry) -> str:
-    kind, request = entry.body["kind"], entry.body["request"]
-    launch = request.get("launch", "")
-    words = {
-        "survey": "surveying the host",
-        "findings": "asking what earlier runs know",
-        "start": f"starting {launch}",
-        "calibrate": f"calibrating prompts on {launch}",
-        "outputs": f"checking the output of {launch}",
-        "stop": f"stopping {launch}",
-        "complete": "waiting for the language model",
-        "approve": "waiting for approval",
-    }
-    if kind == "load":
-        spec = request.get("spec", {})
-        return f"measuring {launch} at concurrency {spec.get('concurrency')}, {spec.get('requests')} requests"
-    return words.get(kind, str(kind))
