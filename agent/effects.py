@@ -40,6 +40,9 @@ class Effects(Protocol):
     def sample_outputs(self, launch: str, config: ServerConfig, asked: Json) -> Json:
         """Greedy answers for the output check."""
 
+    def check_task(self, launch: str, config: ServerConfig, command: Sequence[str], timeout_s: float) -> Json:
+        """The user's own check of the server."""
+
     def stop(self, launch: str, keep: KeepText) -> Json:
         """Stop a server, bring its log."""
 

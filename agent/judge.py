@@ -12,6 +12,7 @@ from moeagent.memory.records import (
 )
 from moeagent.tools.engines.effective import effective_identity
 from moeagent.tools.output_check.sample import OutputVerdict
+from moeagent.tools.output_check.task import TaskResult
 from moeagent.tools.stats.assess import ENOUGH_LAUNCHES, Assessment, Side, assess, rung_effects
 from moeagent.tools.stats.boundary import Plan
 from moeagent.tools.stats.calibration import prediction_scores
@@ -41,6 +42,10 @@ class Case(Record):
     facts: EngineFacts | None = None
     output: OutputVerdict | None = None
     """None while the output was not checked."""
+    task: TaskResult | None = None
+    """What the user's own check said of the candidate; None while it was not asked."""
+    task_of_baseline: TaskResult | None = None
+    """None where there is no such check: the baseline is asked first."""
     price_per_hour: float | None = None
 
 
@@ -57,9 +62,12 @@ def judge(case: Case) -> Judgement:
     """The verdict as soon as one is possible; call it after every launch of either side."""
     if not case.candidate:
         return _open("candidate", "not launched yet")
-    settled = _failed(case) or _unusable(case) or _no_op(case) or _wrong_output(case) or _broke(case)
-    if settled is not None:
-        return settled
+    settled = _failed(case) or _unusable(case) or _no_op(case) or _wrong(case) or _broke(case)
+    found = settled or _by_numbers(case)
+    return _unchecked(case, found) or found
+
+
+def _by_numbers(case: Case) -> Judgement:
     found = assess(
         case.goal, case.incumbent, case.candidate, case.noise,
         plan=case.plan, launches_left=case.launches_left, price_per_hour=case.price_per_hour,
@@ -130,10 +138,24 @@ def _in_force(launch: Launch, facts: EngineFacts | None, unsteady: set[str]) -> 
     return effective_identity(launch.config, steady, facts)
 
 
-def _wrong_output(case: Case) -> Judgement | None:
-    if case.output is None or case.output.ok:
+def _wrong(case: Case) -> Judgement | None:
+    """Its answers are not the baseline's, or the user's own check says no."""
+    if case.output is not None and not case.output.ok:
+        return _closed(case, VerdictKind.REGRESSED, f"the output is wrong: {case.output.reason}")
+    if case.task is not None and not case.task.ok:
+        return _closed(case, VerdictKind.REGRESSED, case.task.reason(case.task_of_baseline))
+    return None
+
+
+def _unchecked(case: Case, found: Judgement) -> Judgement | None:
+    """No gain is claimed for a configuration that the user's own check has not seen."""
+    claimed = found.verdict is not None and found.verdict.kind is VerdictKind.IMPROVED
+    if not claimed or case.task_of_baseline is None or case.task is not None:
         return None
-    return _closed(case, VerdictKind.REGRESSED, f"the output is wrong: {case.output.reason}")
+    if case.launches_left > 0:
+        return _open("candidate", "measured better, and has still to pass the task check")
+    reason = "measured better, and no launch is left for the task check"
+    return _closed(case, VerdictKind.INCONCLUSIVE, reason)
 
 
 def _broke(case: Case) -> Judgement | None:

@@ -5,6 +5,7 @@ from dataclasses import dataclass, field
 from moeagent.memory.records import ServerConfig
 from moeagent.tools.output_check.compare import compare
 from moeagent.tools.output_check.sample import OutputSample, OutputVerdict
+from moeagent.tools.output_check.task import TaskResult
 
 PROMPTS = (
     "The three states of matter are",
@@ -29,6 +30,8 @@ class Outputs:
 
     baseline: str = ""
     samples: dict[str, list[OutputSample]] = field(default_factory=dict)
+    tasks: dict[str, TaskResult] = field(default_factory=dict)
+    """What the user's own check said, by configuration."""
     _verdicts: dict[tuple[str, int, int], OutputVerdict] = field(default_factory=dict)
     """Samples are only ever added, so their numbers tell whether a comparison still holds."""
 

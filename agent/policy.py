@@ -58,6 +58,8 @@ def judgement_of(loop: Loop, hypothesis_id: str, left: int) -> Judgement:
             launches_left=left,
             facts=loop.surveyed.engine,
             output=loop.outputs.verdict_on(candidate),
+            task=loop.outputs.tasks.get(candidate.id),
+            task_of_baseline=loop.outputs.tasks.get(loop.baseline.id),
             price_per_hour=loop.settings.host.price_per_hour,
         )
     )

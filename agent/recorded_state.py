@@ -28,6 +28,7 @@ from moeagent.memory.tape.lines import Json
 from moeagent.memory.tape.tape import Tape
 from moeagent.tools.engines.protocol import EngineInstall
 from moeagent.tools.output_check.sample import OutputSample
+from moeagent.tools.output_check.task import TaskResult
 from moeagent.tools.survey.findings import as_error
 
 
@@ -112,6 +113,11 @@ class RecordedState:
                 kept = json.loads(self.folder.text(answer["sample"]))
                 config = self.launches[request["launch"]].config
                 loop.outputs.add(config, OutputSample.model_validate(kept["sample"]))
+            case "task":
+                self._checked(request["launch"], answer)
+
+    def _checked(self, launch: str, answer: Json) -> None:
+        self.loop.outputs.tasks[self.launches[launch].config.id] = TaskResult.model_validate(answer)
 
     def accept(self, record: Record) -> None:
         """One recorded decision, whatever is thought of it now."""

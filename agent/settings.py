@@ -130,6 +130,13 @@ class OutputCheckSettings(Record):
     """Requests in flight; sizes above the ladder's top are left out."""
     prompts: PositiveInt = 8
     max_tokens: PositiveInt = 32
+    command: tuple[str, ...] = ()
+    """Your own check, such as ["python", "eval.py"]: run here against the baseline and against every
+    configuration that measures better. It finds the server in MOEAGENT_BASE_URL (and OPENAI_BASE_URL, which
+    ends in /v1) and the model in MOEAGENT_MODEL; status 0 passes, and a line {"score": 0.83} is shown. What
+    fails it is regressed."""
+    command_timeout_s: PositiveFloat = 900.0
+    """Longest time that the command may take."""
 
 
 class SimSettings(Record):

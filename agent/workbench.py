@@ -7,7 +7,7 @@ there: a server of the same launch that still runs is adopted, never started twi
 import base64
 import json
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -36,6 +36,7 @@ from moeagent.tools.load.runner import run_rung
 from moeagent.tools.load.sampling import GpuSampler, Samples
 from moeagent.tools.load.spec import RungOutcome, RungSpec, Target
 from moeagent.tools.output_check.sample import OutputSample
+from moeagent.tools.output_check.task import TaskResult
 from moeagent.tools.server.readiness import ReadyReport
 
 Result = TypeVar("Result")
@@ -258,6 +259,22 @@ class Workbench:
 
         sample = self._through(launch, config, answered, "asking it for its answers")
         return {"sample": sample.model_dump(mode="json")}
+
+    def check_task(self, launch: str, config: ServerConfig, command: Sequence[str], timeout_s: float) -> Json:
+        """Run the user's own check here against the server."""
+        from moeagent.tools.output_check.task import run_task
+
+        def asked(target: Target) -> TaskResult:
+            env = {
+                "MOEAGENT_BASE_URL": target.base_url,
+                "OPENAI_BASE_URL": f"{target.base_url}/v1",
+                "MOEAGENT_MODEL": target.model,
+            }
+            return run_task(command, env, timeout_s=timeout_s, on_wait=self._stop.check)
+
+        found = self._through(launch, config, asked, "the task check")
+        told = self._own().mask(found.told)
+        return found.model_copy(update={"told": told}).model_dump(mode="json")
 
     def stop(self, launch: str, keep: KeepText) -> Json:
         """Stop a server, verify that it is gone, bring its log."""

@@ -17,6 +17,7 @@ from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Json
 from moeagent.memory.tape.tape import Tape
 from moeagent.tools.output_check.sample import OutputSample
+from moeagent.tools.output_check.task import TaskResult
 
 
 class StartReport(Record):
@@ -152,6 +153,17 @@ class World:
             lambda bench: {"sample": self._keep(bench.sample_outputs(launch, config, asked))},
         )
         return OutputSample.model_validate(self._kept(answer["sample"])["sample"])
+
+    def check_task(
+        self, launch: str, config: ServerConfig, command: Sequence[str], timeout_s: float
+    ) -> TaskResult:
+        """The user's own check of the server."""
+        answer = self._perform(
+            "task",
+            {"launch": launch, "command": list(command), "timeout_s": timeout_s},
+            lambda bench: bench.check_task(launch, config, command, timeout_s),
+        )
+        return TaskResult.model_validate(answer)
 
     def stop(self, launch: str) -> StopReport:
         """Stop a server and make sure that it is gone."""

@@ -4,6 +4,7 @@ from moeagent.agent.events import StepBegan
 from moeagent.agent.loop import Loop
 from moeagent.agent.outputs import PROMPTS
 from moeagent.agent.state import State
+from moeagent.agent.task_check import check_task
 from moeagent.agent.workload import rung_spec
 from moeagent.agent.world import RungReport
 from moeagent.memory.records import LaunchOutcome
@@ -30,6 +31,7 @@ def measure(loop: Loop, state: State) -> State:
             draft.outcome = LaunchOutcome.DIED_SERVING
             return {"next": "diagnose"}
     sample_outputs(loop)
+    check_task(loop)
     ended = loop.world.stop(draft.id)
     for problem in ended.problems:
         loop.note(draft.id, problem)

@@ -1,6 +1,6 @@
 """The workbench of a campaign in virtual time: a world's launches stand where servers and loads stood."""
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 from moeagent.agent.settings import LlmSettings
 from moeagent.agent.worlds.bench import Bench, Trial
@@ -79,6 +79,10 @@ class VirtualBench:
         answers = tuple(Answer(prompt=i, text=text) for i in range(len(asked["prompts"])))
         batches = tuple(BatchSample(batch_size=size, answers=answers) for size in asked["batch_sizes"])
         return {"sample": OutputSample(batches=batches).model_dump(mode="json")}
+
+    def check_task(self, launch: str, config: ServerConfig, command: Sequence[str], timeout_s: float) -> Json:
+        """Never asked: worlds set no command."""
+        raise AssertionError("a world has no server that a command could ask")
 
     def stop(self, launch: str, keep: Callable[[str], str]) -> Json:
         """The server is gone; its log is the launch's."""

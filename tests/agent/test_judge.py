@@ -20,6 +20,7 @@ from moeagent.memory.records import (
     VerdictKind,
 )
 from moeagent.tools.output_check.sample import Evidence, OutputVerdict
+from moeagent.tools.output_check.task import TaskResult
 from moeagent.tools.stats.boundary import Plan
 from moeagent.tools.stats.noise import noise_model
 
@@ -197,6 +198,24 @@ def test_fast_and_wrong_is_regressed_every_time(baseline):
     right = _judge(baseline, _good(1.5), output=OutputVerdict(ok=True)).verdict
     assert right is not None
     assert right.kind is VerdictKind.IMPROVED
+
+
+def test_a_gain_needs_the_users_own_check(baseline):
+    passed = TaskResult(ok=True, exit_code=0, score=0.8)
+    failed = TaskResult(ok=False, exit_code=1, score=0.1, told="wrong")
+    assert (
+        _judge(baseline, _good(), task=passed, task_of_baseline=passed).verdict.kind is VerdictKind.IMPROVED
+    )
+    for count in (1, 2, 3):
+        wrong = _judge(baseline, _good(count=count), task=failed, task_of_baseline=passed).verdict
+        assert wrong is not None
+        assert (wrong.kind, wrong.supported_gain) == (VerdictKind.REGRESSED, None)
+        assert wrong.reason == "the task check ended with status 1, score 0.1 (baseline 0.8): wrong"
+    unseen = _judge(baseline, _good(), task_of_baseline=passed)
+    assert (unseen.verdict, unseen.need) == (None, "candidate")
+    last = _judge(baseline, _good(), task_of_baseline=passed, left=0).verdict
+    assert last is not None
+    assert (last.kind, last.supported_gain) == (VerdictKind.INCONCLUSIVE, None)
 
 
 def test_a_newly_broken_constraint_is_regressed(baseline):
