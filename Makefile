@@ -50,6 +50,7 @@ bench: dev
 	$(BIN)/python -m pytest tests/bench -s --full
 
 soak: dev
+	$(BIN)/python -m pytest tests/e2e/test_chaos.py tests/e2e/test_ssh_cuts.py tests/tools/hosts -s --full
 	$(BIN)/python -m pytest tests/soak -s --full
 
 # Writes the generated parts of the documentation; docs-check fails when one is not what the code gives.

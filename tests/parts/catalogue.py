@@ -1,6 +1,7 @@
 """Which real parts the tests use, how to see that one is here, and the command that brings it."""
 
 import shutil
+import subprocess
 from collections.abc import Callable
 from dataclasses import dataclass
 from importlib.util import find_spec
@@ -24,6 +25,11 @@ def module(*names: str) -> Callable[[], bool]:
     return lambda: all(find_spec(name) is not None for name in names)
 
 
+def own_mounts() -> bool:
+    """Whether a process may have mounts of its own."""
+    return shutil.which("unshare") is not None and subprocess.run(["unshare", "-m", "true"]).returncode == 0
+
+
 PARTS = {
     "sshd": Part(program("sshd", "ssh-keygen"), "apt-get install openssh-server"),
     "cc": Part(program("cc"), "apt-get install gcc"),
@@ -36,5 +42,6 @@ PARTS = {
     ),
     "systemd": Part(program("systemd-analyze"), "apt-get install systemd"),
     "kubectl": Part(program("kubectl"), "apt-get install kubectl"),
+    "mounts": Part(own_mounts, "run the tests as root"),
     "openssl": Part(program("openssl"), "apt-get install openssl"),
 }

@@ -42,6 +42,8 @@ class Sshd:
     """More lines for sshd_config; the first value of a setting counts, so these win."""
     host_key_type: str = "ed25519"
     port: int = 0
+    boot_id: str = ""
+    """What the host's users see as the id of its boot, from the next start on; the real one if empty."""
     _process: subprocess.Popen[bytes] | None = field(default=None, init=False)
 
     def __post_init__(self) -> None:
@@ -93,7 +95,8 @@ class Sshd:
         config = self.folder / "sshd_config"
         config.write_text(self.extra + "\n" + _CONFIG.format(port=self.port, folder=self.folder))
         log = self.folder / "sshd.log"
-        self._process = subprocess.Popen([SSHD, "-D", "-f", str(config), "-E", str(log)])
+        argv = [SSHD, "-D", "-f", str(config), "-E", str(log)]
+        self._process = subprocess.Popen(self._booted(argv) if self.boot_id else argv)
         self._wait_for_pid_file(log)
         return self
 
@@ -110,6 +113,13 @@ class Sshd:
                 continue
         process.wait()
         (self.folder / "sshd.pid").unlink(missing_ok=True)
+
+    def _booted(self, argv: list[str]) -> list[str]:
+        """The same in a mount namespace of its own, in which another boot id lies over the kernel's."""
+        file = self.folder / "boot_id"
+        file.write_text(f"{self.boot_id}\n")
+        hide = 'mount --bind "$0" /proc/sys/kernel/random/boot_id && exec "$@"'
+        return ["unshare", "-m", "sh", "-c", hide, str(file), *argv]
 
     def _wait_for_pid_file(self, log: Path) -> None:
         # sshd writes the file when it listens.

@@ -9,7 +9,8 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
-from parts.sshd import Sshd, free_port, name_of
+from parts.sshd import Sshd, name_of
+from parts.wire import Wire
 
 from moeagent.memory.errors import HostError, RemoteError
 from moeagent.tools.hosts.protocol import Command
@@ -198,59 +199,9 @@ def test_cut_during_a_command(serve, open_ssh, tmp_path: Path, repeatable: bool)
         os.kill(pids[0], signal.SIGKILL)
 
 
-class Wire:
-    """A TCP proxy that can stop carrying anything without closing."""
-
-    def __init__(self, target: int) -> None:
-        self._target = target
-        self._flowing = threading.Event()
-        self._flowing.set()
-        self._sockets: list[socket.socket] = []
-        self._listener = socket.create_server(("127.0.0.1", free_port()))
-        self.port = self._listener.getsockname()[1]
-        threading.Thread(target=self._accept, daemon=True).start()
-
-    def black_hole(self) -> None:
-        """From now on the present connections are silent; new ones work."""
-        self._flowing.clear()
-
-    def close(self) -> None:
-        self._flowing.set()
-        for sock in (self._listener, *self._sockets):
-            sock.close()
-
-    def _accept(self) -> None:
-        while True:
-            try:
-                client, _ = self._listener.accept()
-            except OSError:
-                return
-            server = socket.create_connection(("127.0.0.1", self._target))
-            self._sockets += [client, server]
-            flowing = self._flowing
-            for pair in ((client, server), (server, client)):
-                threading.Thread(target=self._pump, args=(*pair, flowing), daemon=True).start()
-
-    def renew(self) -> None:
-        """Connections that are made from now on are not part of the black hole."""
-        self._flowing = threading.Event()
-        self._flowing.set()
-
-    @staticmethod
-    def _pump(source: socket.socket, sink: socket.socket, flowing: threading.Event) -> None:
-        try:
-            while data := source.recv(65536):
-                flowing.wait()
-                sink.sendall(data)
-            sink.close()
-        except OSError:
-            return
-
-
 def test_a_connection_that_is_dead_without_saying_so(sshd: Sshd, open_ssh, tmp_path: Path) -> None:
     wire = Wire(sshd.port)
-    known_hosts = tmp_path / "known_hosts"
-    known_hosts.write_text(f"[127.0.0.1]:{wire.port} {(sshd.folder / 'host_key.pub').read_text()}")
+    known_hosts = wire.known_hosts(sshd, tmp_path / "known_hosts")
     host = open_ssh(
         sshd, f"127.0.0.1:{wire.port}", known_hosts=(known_hosts,), keepalive_s=0.2, dead_after_s=0.5
     )
