@@ -11,6 +11,7 @@ from moeagent.memory.records import (
     Verdict,
     VerdictKind,
 )
+from moeagent.tools.stats.assess import WIDE
 
 SIMULATED = "SIMULATED: these figures come from the simulated machine, not from a GPU"
 STYLES = {
@@ -50,8 +51,8 @@ def config_text(config: ServerConfig) -> str:
 
 
 def percent(value: float) -> str:
-    """A relative change."""
-    return f"{value:+.1%}"
+    """A relative change; one that no launch could have measured so large is not spelt out."""
+    return f"{value:+.1%}" if value < WIDE else f"over +{WIDE:.0%}"
 
 
 def effect_text(effect: Effect | None) -> str:

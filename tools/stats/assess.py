@@ -17,6 +17,8 @@ DROP_LEVEL = 0.99
 """One-sided confidence with which an idea is called regressed or neutral."""
 PURSUE_SD = 2.5
 """An idea this many standard errors above zero is followed up at once instead of parked."""
+WIDE = 10.0
+"""An upper end from here on says only that it is not known."""
 
 Side = Literal["incumbent", "candidate"]
 
@@ -103,11 +105,17 @@ def _decide(
     if left <= 0:
         return (
             VerdictKind.INCONCLUSIVE,
-            f"{spread}: between {low:+.1%} and {high:+.1%}, and no launch is left",
+            f"{spread}: {_between(low, high)}, and no launch is left",
         )
     if found.information >= plan.horizon and known:
         return VerdictKind.INCONCLUSIVE, f"{spread}: its share of the campaign's launches settled nothing"
-    return None, f"{spread}: between {low:+.1%} and {high:+.1%}, more launches may settle it"
+    return None, f"{spread}: {_between(low, high)}, more launches may settle it"
+
+
+def _between(low: float, high: float) -> str:
+    """The range in words; two launches leave one that is too wide to spell."""
+    upper = f"{high:+.1%}" if high < WIDE else f"over +{WIDE:.0%}"
+    return f"between {low:+.1%} and {upper}"
 
 
 def first_look(noise: NoiseFloor) -> int:

@@ -1,0 +1,44 @@
+"""A run in slices: it pauses between two launches and goes on from its folder alone, wherever that is."""
+
+import shutil
+from pathlib import Path
+
+import pytest
+from e2e.command import moeagent, moeagent_json, tagged_processes
+from e2e.small_run import settings
+
+
+def test_a_slice_is_taken_up_at_another_place(tmp_path: Path) -> None:
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    settings(here)
+    first = moeagent(
+        here, "run", "--run-id", "done", "--goal", "max-throughput", "--pause-after", "launches=2"
+    )
+    assert "paused after 2 launches" in first.stderr
+    assert "moeagent resume done" in first.stdout
+    assert not tagged_processes("done/")
+    shutil.move(here / "runs", there / "runs")
+    shutil.rmtree(here)
+    before = moeagent_json(there, "log", "done")
+    assert before["status"] == "stopped"
+    moeagent(there, "resume", "done", "--pause-after", "minutes=30")
+    after = moeagent_json(there, "log", "done")
+    assert after["status"] == "finished"
+    assert after["baseline"]["launches"][:2] == before["baseline"]["launches"]
+    assert after["hypotheses"]
+    moeagent(there, "replay", "done")
+
+
+@pytest.mark.parametrize("word", ["launches=0", "launches=x", "hours=1", "minutes", "minutes=-1"])
+def test_a_slice_that_cannot_be_meant_is_refused(tmp_path: Path, word: str) -> None:
+    settings(tmp_path)
+    refused = moeagent(tmp_path, "run", "--pause-after", word, code=2)
+    assert "launches=N or minutes=N" in refused.stderr
+    assert not (tmp_path / "runs").exists()
+
+
+def test_a_limit_is_the_new_limit_not_an_addition(tmp_path: Path, finished: Path) -> None:
+    refused = moeagent(finished, "resume", "done", "--limit", "launches=+3", code=2)
+    assert "write the new limit as a number" in refused.stderr
