@@ -8,6 +8,7 @@ from typer.core import TyperCommand, TyperGroup
 
 COMMANDS = {
     "run": "Optimise an inference server: propose, launch, measure, judge, until the budget ends.",
+    "plan": "Print every command that a run would run, with cost, risk and approval; launch nothing.",
     "init": "Write a commented moeagent.toml.",
     "log": "The hypothesis log of a run: what, why, predicted, measured, verdict.",
     "report": "The findings report of a run, in Markdown or as one HTML file.",
@@ -34,7 +35,7 @@ COMMANDS = {
 HELP = """Autonomous optimisation loop for LLM inference servers.
 
 Exit codes: 0 done; 2 bad input; 3 host; 4 engine; 5 language model endpoint; 6 damaged tape;
-7 replay differs; 8 tape of another loop version; 130 stopped by a signal.
+7 replay differs; 8 tape of another loop version; 9 awaiting approval; 130 stopped by a signal.
 
 Example: moeagent run --goal max-throughput --host user@gpu1 --engine sglang --model /models/GLM-5-NVFP4
 """
