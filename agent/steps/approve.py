@@ -26,7 +26,8 @@ def approve(loop: Loop, state: State) -> State:
     settings, config = loop.settings, loop.configs[state["config"]]
     hypothesis = loop.ledger.hypothesis(state.get("hypothesis") or "")
     known = loop.ledger.launches_of(config) or may_launch(loop.ledger, config.id)
-    if hypothesis is None or known or silent(settings.policy, settings.approve):
+    pending = waited_for(loop, config)
+    if hypothesis is None or known or (silent(settings.policy, settings.approve) and not pending):
         return {"next": "launch"}
     said = said_of(loop, hypothesis, state.get("attempt", 0), config)
     loop.decide(said)
@@ -39,9 +40,10 @@ def said_of(loop: Loop, hypothesis: Hypothesis, attempt: int, config: ServerConf
     """The policy's word, or that of a person whom it wants asked."""
     ruling = rule_on(loop.settings.policy, loop.settings.approve, subject_of(loop, hypothesis, config))
     answer, by = ("denied" if ruling.action == "deny" else "allowed"), ruling.by
-    if ruling.action == "ask":
+    if ruling.action == "ask" or (ruling.action == "allow" and waited_for(loop, config)):
         said = loop.world.approve(question_of(loop, hypothesis, attempt, config, ruling))
-        answer, by = ANSWERS[said.answer], said.by
+        if ruling.action == "ask" or said.answer != "awaiting":
+            answer, by = ANSWERS[said.answer], said.by
     return Approval.model_validate(
         {
             "hypothesis": hypothesis.id,
@@ -52,6 +54,12 @@ def said_of(loop: Loop, hypothesis: Hypothesis, attempt: int, config: ServerConf
             "reason": reason_of(ruling),
         }
     )
+
+
+def waited_for(loop: Loop, config: ServerConfig) -> bool:
+    """Whether the run stopped for this very question: an answer counts, though the mode is another now."""
+    last = loop.ledger.approvals[-1] if loop.ledger.approvals else None
+    return last is not None and last.answer == "awaiting" and last.config == config.id
 
 
 def reason_of(ruling: Ruling) -> str:
