@@ -1,5 +1,7 @@
 """The predictors of tools/predict, bound to this campaign's machine, model, workload and own measurements."""
 
+from typing import Any
+
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.records import HostFacts, ModelFacts, PredictedEffect, ServerConfig, Workload
 from moeagent.tools.predict.calibration import Calibration
@@ -43,6 +45,12 @@ class CampaignPredictor:
         from moeagent.tools.predict.risk import risk_of
 
         return risk_of(child, self.predict(child), self._machine, self._model)
+
+    def rule_facts(self) -> dict[str, Any]:
+        """What the engines' rules may ask about the model; empty when nothing is known of it."""
+        from moeagent.tools.predict.rule_facts import rule_facts
+
+        return rule_facts(self._model)
 
     def impossible(self, config: ServerConfig) -> str | None:
         """Why the configuration would surely die at start, or None."""

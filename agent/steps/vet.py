@@ -5,7 +5,7 @@ from collections.abc import Callable
 from moeagent.agent.loop import Loop
 from moeagent.agent.proposers.protocol import Draft
 from moeagent.agent.state import State
-from moeagent.agent.validation import problems_of
+from moeagent.agent.validation import sure_death
 from moeagent.memory.ledger import RejectedIdea
 from moeagent.memory.records import Hypothesis, ServerConfig, VerdictKind
 
@@ -50,8 +50,7 @@ def objection(loop: Loop, draft: Draft, parent: ServerConfig | None) -> str | No
         lambda: view.space.objection(draft.change),
         lambda: already_tried(loop, config),
         lambda: refuted_before(loop, draft),
-        lambda: next(iter(problems_of(config, loop)), None),
-        lambda: loop.predictor.impossible(config),
+        lambda: sure_death(config, loop),
     )
     return next((reason for check in checks if (reason := check())), None)
 

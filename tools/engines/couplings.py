@@ -4,6 +4,7 @@ import tomllib
 from collections.abc import Mapping
 from functools import cache
 from importlib.resources import files
+from types import MappingProxyType
 from typing import Any, Literal
 
 from pydantic import field_validator
@@ -15,6 +16,13 @@ Outcome = Literal["refused", "overwritten", "ignored", "slow"]
 _OPERATORS = ("set", "unset", "=", "!=", "<=", ">=", "in", "notin", "multiple_of", "divides")
 Condition = tuple[Any, ...]
 """(name, operator) or (name, operator, value)."""
+
+
+def _checked(conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+    for condition in conditions:
+        if condition[1] not in _OPERATORS or len(condition) != (2 if "set" in condition[1] else 3):
+            raise ValueError(f"not a condition: {condition}")
+    return conditions
 
 
 class Coupling(Record):
@@ -31,27 +39,50 @@ class Coupling(Record):
     @field_validator("when", "need")
     @classmethod
     def _known_operators(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
-        for condition in conditions:
-            if condition[1] not in _OPERATORS or len(condition) != (2 if "set" in condition[1] else 3):
-                raise ValueError(f"not a condition: {condition}")
-        return conditions
+        return _checked(conditions)
 
     def subjects(self) -> tuple[str, ...]:
         """The flags and variables that the rule speaks about, in its order."""
         return tuple(dict.fromkeys(condition[0] for condition in (*self.when, *self.need)))
 
 
+class DefaultInForce(Record):
+    """What the engine puts in the place of a flag that is not given, beside its parser's default."""
+
+    engine: str
+    versions: tuple[str, ...] = (EVERY,)
+    flag: str
+    value: bool | int | float | str
+    when: tuple[Condition, ...] = ()
+    source: str
+
+    @field_validator("when")
+    @classmethod
+    def _known_operators(cls, conditions: tuple[Condition, ...]) -> tuple[Condition, ...]:
+        return _checked(conditions)
+
+
 class Couplings(Record):
     """All rules."""
 
+    default: tuple[DefaultInForce, ...]
+    """Of several for one flag the first whose conditions hold."""
     rule: tuple[Coupling, ...]
 
 
 class Situation:
-    """What a rule is held against: the configuration, the defaults behind it, the machine."""
+    """What a rule is held against: the configuration, the defaults behind it, the machine, the model."""
 
-    def __init__(self, config: ServerConfig, facts: EngineFacts, host: HostFacts | None = None) -> None:
+    def __init__(
+        self,
+        config: ServerConfig,
+        facts: EngineFacts,
+        host: HostFacts | None = None,
+        model: Mapping[str, Any] = MappingProxyType({}),
+    ) -> None:
         known = catalogue(config.engine)
+        self.engine = config.engine
+        self.version = known.nearest_version(facts.version)
         self.given: dict[str, Any] = dict(config.env)
         for flag, value in config.flags.items():
             entry = known.entry(flag)
@@ -59,35 +90,44 @@ class Situation:
             if entry is not None:
                 self.given[entry.name] = value
         self._defaults = {knob.name: knob.default for knob in facts.knobs}
-        self._machine: dict[str, Any] = {}
+        self._around: dict[str, Any] = dict(model)
         if host is not None and host.gpus:
-            self._machine = {"gpu.count": len(host.gpus), "gpu.cc": host.gpus[0].compute_capability}
+            self._around |= {"gpu.count": len(host.gpus), "gpu.cc": host.gpus[0].compute_capability}
 
     def value(self, name: str) -> Any:
-        """What is in force as far as it is known: given, a fact of the machine, the default; else None."""
-        if name in self.given:
-            return self.given[name]
-        return self._machine.get(name, self._defaults.get(name))
+        """What is in force as far as it is known; None where it is not.
+
+        Given, a fact of machine or model, what the engine chooses, or the default of its parser.
+        """
+        for known in (self.given, self._around):
+            if name in known:
+                return known[name]
+        chosen = (entry for entry in _rules().default if entry.flag == name and self.meets(entry))
+        first = next((e.value for e in chosen if all(_holds(c, self) is True for c in e.when)), None)
+        return self._defaults.get(name) if first is None else first
+
+    def meets(self, entry: Coupling | DefaultInForce) -> bool:
+        """Whether a rule is about this engine in this version."""
+        return entry.engine == self.engine and (EVERY in entry.versions or self.version in entry.versions)
+
+
+def couplings() -> tuple[Coupling, ...]:
+    """The rules as data."""
+    return _rules().rule
 
 
 @cache
-def couplings() -> tuple[Coupling, ...]:
-    """The rules as data."""
+def _rules() -> Couplings:
     path = files("moeagent.tools.engines") / "data" / "couplings.toml"
-    return Couplings.model_validate(tomllib.loads(path.read_text())).rule
+    return Couplings.model_validate(tomllib.loads(path.read_text()))
 
 
-def broken_rules(
-    config: ServerConfig, facts: EngineFacts, host: HostFacts | None = None
-) -> tuple[Coupling, ...]:
-    """The rules that this configuration breaks."""
-    version = catalogue(config.engine).nearest_version(facts.version)
-    situation = Situation(config, facts, host)
+def broken_rules(situation: Situation) -> tuple[Coupling, ...]:
+    """The rules that a configuration breaks."""
     return tuple(
         rule
         for rule in couplings()
-        if rule.engine == config.engine
-        and (EVERY in rule.versions or version in rule.versions)
+        if situation.meets(rule)
         and all(_holds(condition, situation) is True for condition in rule.when)
         and any(_holds(condition, situation) is False for condition in rule.need)
     )

@@ -2,8 +2,9 @@
 
 import json
 import re
-from collections.abc import Collection
-from typing import Literal
+from collections.abc import Collection, Mapping
+from types import MappingProxyType
+from typing import Any, Literal
 
 from rapidfuzz import process
 
@@ -38,20 +39,23 @@ def validate_config(
     facts: EngineFacts,
     *,
     host: HostFacts | None = None,
+    model: Mapping[str, Any] = MappingProxyType({}),
     allow: tuple[str, ...] = (),
     trusted_env: Collection[str] = (),
 ) -> tuple[Problem, ...]:
     """Everything that is wrong, fatal problems first; empty when nothing is.
 
     `allow`: flags of the deny list that the install's owner permits. `trusted_env`: variables that the user
-    set himself, which need not be in the catalogue. `host`: adds the rules that depend on the GPUs.
+    set himself, which need not be in the catalogue. `host` and `model` (facts by name, such as
+    model.attention) add the rules that depend on them.
     """
     problems = [p for flag, value in config.flags.items() for p in _flag(config, facts, flag, value, allow)]
     problems += [
         p for name, value in config.env.items() for p in _env(config, name, value, allow, trusted_env)
     ]
-    given = Situation(config, facts, host).given
-    for rule in broken_rules(config, facts, host):
+    situation = Situation(config, facts, host, model)
+    given = situation.given
+    for rule in broken_rules(situation):
         problems.append(
             Problem(
                 kind="coupling",

@@ -19,6 +19,18 @@ def impossible(settings: EngineSettings, machine: Machine, model: ModelShape) ->
         found.append(f"{moe.experts} experts are not divisible by ep {ep}")
     if moe is not None and settings.engine == "sglang" and settings.expert_ranks % ep:
         found.append(f"tp {settings.tp} is not divisible by ep {ep}")
+    if moe is not None and not settings.expert_ranks % ep:
+        found += _uneven_experts(moe.inter, settings.expert_ranks // ep, model.weight_block)
     if settings.pp > model.layers:
         found.append(f"{model.layers} layers do not fill {settings.pp} pipeline stages")
     return tuple(found)
+
+
+def _uneven_experts(inter: int, slices: int, block: int) -> list[str]:
+    """An expert's rows are cut into equal slices, of whole quantisation blocks where there are any."""
+    if inter % slices:
+        return [f"an expert's {inter} rows are not divisible by {slices} ranks"]
+    if block and inter // slices % block:
+        rows = inter // slices
+        return [f"a rank would hold {rows} rows of an expert, no multiple of its FP8 blocks of {block}: raise ep"]
+    return []

@@ -77,6 +77,12 @@ def format_of(quant: Mapping[str, Any]) -> str | None:
     return _compressed_tensors(quant)
 
 
+def weight_block(config: Mapping[str, Any], text: Mapping[str, Any]) -> int:
+    """Rows of a block that shares a scale, by weight_block_size; 0 where weights are not in blocks."""
+    size = (_quant(config, text) or {}).get("weight_block_size")
+    return int(size[0]) if isinstance(size, list) and size and isinstance(size[0], int) else 0
+
+
 def kv_default(config: Mapping[str, Any], text: Mapping[str, Any]) -> str:
     """What the KV dtype "auto" means: fp8 when the checkpoint says so, else bf16."""
     quant = _quant(config, text) or {}

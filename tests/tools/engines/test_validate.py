@@ -5,6 +5,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moeagent.memory.records import EngineFacts, Gpu, HostFacts, ServerConfig
+from moeagent.tools.engines.couplings import Situation
 from moeagent.tools.engines.protocol import EngineInstall
 from moeagent.tools.engines.registry import engine_by_name
 from moeagent.tools.engines.validate import Problem, canonical, validate_config
@@ -160,6 +161,62 @@ def test_couplings(known: EngineFacts, flags: dict, fatal: bool, part: str) -> N
     found = problems(known, flags, host=SM120)
     spoken = [p for p in found if p.kind == "coupling" and part in p.message]
     assert [p.fatal for p in spoken] == [fatal], found
+
+
+GLM = {
+    "model.architecture": "GlmMoeDsaForCausalLM", "model.weights": "nvfp4", "model.attention": "mla",
+    "model.cache": "sparse", "model.experts": 256,
+}  # fmt: skip
+QWEN = {
+    "model.architecture": "Qwen3MoeForCausalLM", "model.weights": "bfloat16", "model.attention": "mha",
+    "model.cache": "plain", "model.experts": 128,
+}  # fmt: skip
+GPT_OSS = {
+    **QWEN, "model.architecture": "GptOssForCausalLM", "model.weights": "mxfp4", "model.cache": "window",
+}  # fmt: skip
+H200 = SM120.model_copy(
+    update={"gpus": tuple(gpu.model_copy(update={"compute_capability": "9.0"}) for gpu in SM120.gpus)}
+)
+EAGLE = {"--speculative-algorithm": "EAGLE", "--max-running-requests": 8}
+KV4 = {"--kv-cache-dtype": "fp4_e2m1"}
+
+
+@pytest.mark.parametrize(
+    ("flags", "host", "model", "part"),
+    [
+        (EAGLE, SM120, QWEN, "no prediction layer of its own"),
+        (EAGLE, SM120, GLM, None),
+        ({**EAGLE, "--speculative-draft-model-path": "/d"}, SM120, QWEN, None),
+        (KV4, H200, QWEN, "attention backend triton"),
+        ({**KV4, "--attention-backend": "triton"}, H200, QWEN, None),
+        ({**KV4, "--attention-backend": "triton"}, SM120, GPT_OSS, "no pool"),
+        (KV4, SM120, GLM, "sparse attention"),
+        ({"--moe-runner-backend": "flashinfer_cutlass"}, SM120, GPT_OSS, "16-bit experts"),
+        ({"--moe-runner-backend": "flashinfer_cutlass"}, SM120, QWEN, None),
+        ({"--moe-runner-backend": "deep_gemm"}, SM120, QWEN, "DeepGEMM"),
+        ({"--moe-runner-backend": "deep_gemm"}, H200, QWEN, None),
+        ({"--enable-piecewise-cuda-graph": True}, SM120, GLM, "FP4 JIT"),
+        ({"--enable-piecewise-cuda-graph": True}, SM120, QWEN, None),
+        ({"--tp-size": 8}, H200, GLM, "Blackwell"),
+        ({"--moe-a2a-backend": "deepep"}, SM120, QWEN, "NVSHMEM"),
+    ],
+)
+def test_rules_about_model_and_gpu(flags: dict, host: HostFacts, model: dict, part: str | None) -> None:
+    found = [p.message for p in problems(SGLANG, flags, host=host, model=model) if p.fatal]
+    assert [part in message for message in found] == ([] if part is None else [True]), found
+
+
+def test_a_runner_that_the_weights_do_not_know_is_told() -> None:
+    found = only(problems(SGLANG, {"--moe-runner-backend": "triton"}, host=SM120, model=GLM))
+    assert (found.fatal, "CUTLASS path" in found.message) == (False, True)
+
+
+def test_what_the_engine_chooses_by_itself_counts_as_in_force() -> None:
+    chosen = [
+        Situation(ServerConfig(engine="sglang"), SGLANG, host, model).value("--attention-backend")
+        for host, model in ((SM120, QWEN), (H200, QWEN), (SM120, GLM), (SM120, GPT_OSS), (None, {}))
+    ]
+    assert chosen == ["flashinfer", "fa3", "nsa", "triton", None]
 
 
 def test_speculative_flags_come_together() -> None:
