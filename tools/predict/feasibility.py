@@ -32,5 +32,7 @@ def _uneven_experts(inter: int, slices: int, block: int) -> list[str]:
         return [f"an expert's {inter} rows are not divisible by {slices} ranks"]
     if block and inter // slices % block:
         rows = inter // slices
-        return [f"a rank would hold {rows} rows of an expert, no multiple of its FP8 blocks of {block}: raise ep"]
+        return [
+            f"a rank would hold {rows} rows of an expert, no multiple of its FP8 blocks of {block}: raise ep"
+        ]
     return []
