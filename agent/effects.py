@@ -34,6 +34,9 @@ class Effects(Protocol):
     def calibrate(self, launch: str, config: ServerConfig, input_len: int) -> Json:
         """How many words make a prompt of the workload's length."""
 
+    def first_prompt(self, launch: str, config: ServerConfig, words: int) -> Json:
+        """Whether the server answers one prompt of the workload's length."""
+
     def load(self, launch: str, config: ServerConfig, spec: Json, keep: KeepRaw) -> Json:
         """Load the server at one concurrency."""
 

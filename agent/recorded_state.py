@@ -40,7 +40,7 @@ class RecordedLaunch:
     start: StartReport
     loads: list[RungReport] = field(default_factory=list)
     unanswered: bool = False
-    """The server did not answer the prompt that calibrates the load."""
+    """The server did not answer a single prompt of the workload's length."""
 
 
 class RecordedState:
@@ -107,6 +107,8 @@ class RecordedState:
                 self.launches[request["launch"]] = RecordedLaunch(config, StartReport.model_validate(answer))
             case "calibrate":
                 self.launches[request["launch"]].unanswered = answer["words"] is None
+            case "first_prompt":
+                self.launches[request["launch"]].unanswered = bool(answer["problem"])
             case "load":
                 self.launches[request["launch"]].loads.append(RungReport.model_validate(answer))
             case "outputs":

@@ -18,7 +18,7 @@ from moeagent.agent.place import SIM, Place, open_place
 from moeagent.agent.reconnect import Reconnect
 from moeagent.agent.servers import Servers
 from moeagent.agent.settings import CampaignSettings
-from moeagent.memory.errors import HostError, RemoteError
+from moeagent.memory.errors import HostError, MoeagentError, RemoteError
 from moeagent.memory.findings.alike import Alike
 from moeagent.memory.findings.earlier import earlier_launches
 from moeagent.memory.findings.store import Finding, FindingsStore
@@ -31,7 +31,7 @@ from moeagent.tools.hosts.command import Command
 from moeagent.tools.load.compiling import compiled_since, length_before, with_compilation
 from moeagent.tools.load.gpu_figures import kept_samples, with_gpus
 from moeagent.tools.load.on_host import run_rung_on_host
-from moeagent.tools.load.probe import ask, calibrate
+from moeagent.tools.load.probe import ask, calibrate, probe
 from moeagent.tools.load.runner import run_rung
 from moeagent.tools.load.sampling import GpuSampler, Samples
 from moeagent.tools.load.spec import RungOutcome, RungSpec, Target
@@ -46,6 +46,8 @@ DEATH_S = 10.0
 """After a failed rung the server gets this long to finish dying: SGLang needs seconds to end its ranks."""
 INFO_TIMEOUT_S = 20.0
 CONNECT_S = 60.0
+FIRST_PROMPT_S = 600.0
+"""The first prefill may compile kernels: as long as a request may wait for its first byte in a rung."""
 FORWARDED_STREAMS = 200
 """Streams that a forwarded port carries without slowing them; more are loaded from the host itself."""
 
@@ -168,6 +170,20 @@ class Workbench:
             "words": found.words,
             "problem": "" if found.measured else "the server counts no prompt tokens",
         }
+
+    def first_prompt(self, launch: str, config: ServerConfig, words: int) -> Json:
+        """Ask the server that has just become ready for its first long prefill."""
+
+        def asked(target: Target) -> str:
+            try:
+                probe(target, words, timeout_s=FIRST_PROMPT_S, seed=f"first/{launch}", exact=False)
+            except RemoteError:
+                raise
+            except MoeagentError as error:
+                return str(error)
+            return ""
+
+        return {"problem": self._through(launch, config, asked, "asking it for its first long prompt")}
 
     def load(self, launch: str, config: ServerConfig, spec: Json, keep: KeepRaw) -> Json:
         """Load the server at one concurrency and look how it is afterwards."""
@@ -338,7 +354,7 @@ class Workbench:
             base_url=f"http://127.0.0.1:{port}",
             api="openai-completions",
             model=self._at().model,
-            extra_body=self._engine.load.ignore_eos_body,
+            extra_body={**self._engine.load.ignore_eos_body, **self._settings.workload.body},
         )
 
     def _info(self, launch: str, config: ServerConfig) -> dict[str, Any] | None:

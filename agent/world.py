@@ -137,6 +137,15 @@ class World:
         )
         return Calibration.model_validate(answer)
 
+    def first_prompt(self, launch: str, config: ServerConfig, words: int) -> str:
+        """Why the server did not answer one prompt of the workload's length; empty when it did."""
+        answer = self._perform(
+            "first_prompt",
+            {"launch": launch, "words": words},
+            lambda bench: bench.first_prompt(launch, config, words),
+        )
+        return str(answer["problem"])
+
     def load(self, launch: str, config: ServerConfig, spec: Json) -> RungReport:
         """Load the server at one concurrency."""
         request = {"launch": launch, "spec": spec}

@@ -20,7 +20,7 @@ def measure(loop: Loop, state: State) -> State:
     """Climb the ladder; a dead server ends the climb, and its partial rung is kept."""
     draft = loop.launching
     draft.planned = ladder(loop)
-    if loop.words is None and not calibrated(loop):
+    if not (calibrated(loop) if loop.words is None else answers_a_prompt(loop, loop.words)):
         draft.outcome = LaunchOutcome.DIED_SERVING
         return {"next": "diagnose"}
     for concurrency in draft.planned:
@@ -79,6 +79,16 @@ def calibrated(loop: Loop) -> bool:
         loop.note(draft.id, found.problem)
     loop.words = found.words
     return loop.words is not None
+
+
+def answers_a_prompt(loop: Loop, words: int) -> bool:
+    """Whether the server outlives its first long prefill: it can be ready and die of that."""
+    draft = loop.launching
+    problem = loop.world.first_prompt(draft.id, draft.config, words)
+    if problem:
+        draft.why = f"ready, but not a single prompt of the workload's length was answered: {problem}"
+        loop.note(draft.id, draft.why)
+    return not problem
 
 
 def ladder(loop: Loop) -> tuple[int, ...]:

@@ -60,6 +60,10 @@ class VirtualBench:
         """A virtual word is a token."""
         return {"words": input_len, "problem": ""}
 
+    def first_prompt(self, launch: str, config: ServerConfig, words: int) -> Json:
+        """Worlds die under load, not of a single prompt."""
+        return {"problem": ""}
+
     def load(self, launch: str, config: ServerConfig, spec: Json, keep: Callable[[bytes], str]) -> Json:
         """The launch's rung at this concurrency."""
         outcome, concurrency = self._trials[launch].outcome, spec["concurrency"]

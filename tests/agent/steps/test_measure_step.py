@@ -24,6 +24,7 @@ from moeagent.memory.records import (
     GpuLoad,
     GpuSamples,
     HostFacts,
+    LaunchOutcome,
     ModelFacts,
     Rung,
     ServerConfig,
@@ -56,6 +57,9 @@ class HotServer:
         sampled = GpuSamples(moments=10, gpus=(GpuLoad(gpu=0),), power_w=self._watts, throttled=why)
         return {"rung": with_gpus(rung, sampled).model_dump(mode="json"), "alive": True}
 
+    def first_prompt(self, launch: str, config: ServerConfig, words: int) -> Json:
+        return {"problem": ""}
+
     def stop(self, launch: str, keep: KeepText) -> Json:
         return {"verified": True, "log": None, "problems": []}
 
@@ -82,6 +86,22 @@ def measured(path: Path, server: HotServer, goal: Goal | None = None, gpus: tupl
     loop.open = OpenLaunch("L1", None, BASELINE)
     measure(loop, {})
     return loop
+
+
+class DyingServer(HotServer):
+    """A server that is ready and dies of its first long prefill."""
+
+    def first_prompt(self, launch: str, config: ServerConfig, words: int) -> Json:
+        return {"problem": f"disconnected after {words} words"}
+
+
+def test_a_server_that_dies_of_its_first_long_prompt_is_not_loaded(tmp_path: Path) -> None:
+    server = DyingServer(0)
+    loop = measured(tmp_path, server)
+
+    assert server.rungs == 0
+    assert loop.launching.outcome is LaunchOutcome.DIED_SERVING
+    assert "disconnected after 8 words" in loop.ledger.notes[-1].text
 
 
 @pytest.mark.parametrize(("hot", "rungs", "mark"), [(0, 1, ""), (1, 2, ""), (2, 2, HOT), (9, 2, HOT)])

@@ -1,5 +1,8 @@
 """One faulty request in four: nothing is credited beyond what was received, and each is counted by kind."""
 
+import time
+from collections.abc import Iterator
+
 import pytest
 from bench.loadgen.scripted import CLOSE, Received, ScriptedServer, completion, events
 from bench.loadgen.truth import TruthServer
@@ -7,7 +10,7 @@ from bench.loadgen.truth import TruthServer
 from moeagent.memory.records import Rung
 from moeagent.tools.load import RandomPrompts, RungSpec, Target, WarmUp, recompute, run_rung
 from moeagent.tools.load.arrivals import arrivals
-from moeagent.tools.load.spec import ApiName
+from moeagent.tools.load.spec import ApiName, StopRule
 
 pytestmark = pytest.mark.part("cc")
 WORDS = RandomPrompts(words=16)
@@ -118,6 +121,25 @@ def test_a_server_that_dies_in_mid_rung_leaves_what_was_measured() -> None:
     assert rung.failed < 10
     assert "no longer takes connections" in rung.note
     assert "never sent" in rung.note
+
+
+@pytest.mark.parametrize(("floor", "cut"), [(1000.0, True), (2.0, False)])
+def test_a_rung_far_below_the_floor_is_ended_early(floor: float, cut: bool) -> None:
+    def trickling(request: Received) -> Iterator[bytes]:
+        for part in events(*completion(request.body["max_tokens"])):
+            time.sleep(0.02)
+            yield part
+
+    with ScriptedServer(trickling) as server:
+        stop = StopRule(below_events_s=floor, after_s=0.4)
+        spec = RungSpec(concurrency=2, requests=6, output_len=24, random=WORDS, warmup=None, stop=stop)
+        rung = run_rung(Target(base_url=server.url, api="openai-completions"), spec, deadline_s=60).rung
+
+    assert ("answer clear" in rung.note) is cut
+    assert rung.usable is not cut
+    assert rung.failures_by_kind == ({"stopped": 2} if cut else {})
+    assert (rung.completed < 6) is cut
+    assert (rung.output_tokens or 0) == 24 * rung.completed, "what was cut is credited with nothing"
 
 
 def test_a_stop_rule_ends_a_hopeless_rung() -> None:
