@@ -183,7 +183,11 @@ class Workbench:
                 return str(error)
             return ""
 
-        return {"problem": self._through(launch, config, asked, "asking it for its first long prompt")}
+        problem = self._through(launch, config, asked, "asking it for its first long prompt")
+        if problem:
+            # What it says while it dies belongs into its log.
+            self._own().settle(launch, DEATH_S)
+        return {"problem": problem}
 
     def load(self, launch: str, config: ServerConfig, spec: Json, keep: KeepRaw) -> Json:
         """Load the server at one concurrency and look how it is afterwards."""
