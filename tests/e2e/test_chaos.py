@@ -1,17 +1,22 @@
 """kill -9 at tape events: in virtual time after each one, with real processes around each kind of effect."""
 
 import json
+import random
 import secrets
 import subprocess
 import sys
+from contextlib import suppress
+from dataclasses import dataclass
 from itertools import pairwise
 from pathlib import Path
-from typing import Any
+from shutil import rmtree
+from typing import Any, Literal
 
 import pytest
 from e2e.command import (
     environment,
     kill_hard,
+    kinds,
     moeagent,
     moeagent_json,
     start,
@@ -21,15 +26,30 @@ from e2e.command import (
 )
 from e2e.small_run import SMALL
 
+from moeagent.tools.hosts.local import LocalHost
+from moeagent.tools.hosts.ports import listening_ports
+
 SETTINGS = (
     SMALL.replace("experiments = 2", "experiments = 1")
     .replace("launches = 2", "launches = 1")
     .replace("launches = 6", "launches = 2")
 )
+MEASURED = (
+    SETTINGS
+    + """
+[[idea]]
+statement = "Smaller chunks keep the decoding even"
+flags = { "--chunked-prefill-size" = 4096 }
+"""
+)
+SEED = 20261129
+INSIDE_S = {"survey": 1.0, "start": 2.0, "calibrate": 0.3, "load": 0.5, "outputs": 0.3, "stop": 0.5}
+"""About how long each effect takes here; the others are over at once."""
 SAMPLE_EVERY = 50
 """One event in so many is tried in CI, every one with --full; each is killed twice, one of them mid-write."""
 
 
+@pytest.mark.timeout(7200)
 def test_kill_9_in_virtual_time_changes_nothing(full: bool, tmp_path: Path) -> None:
     every = 1 if full else SAMPLE_EVERY
     done = subprocess.run(
@@ -46,13 +66,33 @@ def test_kill_9_in_virtual_time_changes_nothing(full: bool, tmp_path: Path) -> N
     assert told["tried"] >= 2 * (told["lines"] // every)
 
 
-def run_and_kill(folder: Path, run: str, at: int) -> bool:
-    """Start a run and kill it once its tape has this many lines; False when it ended before."""
+@dataclass(frozen=True)
+class Point:
+    """When to kill: as an effect begins, somewhere inside it, or when its answer is on the tape."""
+
+    kind: str
+    nth: int
+    """Of its kind, from 0."""
+    when: Literal["before", "inside", "after"]
+    delay_s: float = 0.0
+
+
+def run_and_kill(folder: Path, run: str, point: Point) -> bool:
+    """Start a run and kill it at this point; False when it ended before."""
     process = start(folder, "run", "--run-id", run)
-    wait_for(lambda: len(tape_lines(folder, run)) >= at or process.poll() is not None, f"line {at}", 120.0)
+    wait_for(lambda: reached(folder, run, point) or process.poll() is not None, str(point), 120.0)
+    with suppress(subprocess.TimeoutExpired):
+        process.wait(point.delay_s)
     ended = process.poll() is not None
     kill_hard(process)
     return not ended
+
+
+def reached(folder: Path, run: str, point: Point) -> bool:
+    lines = tape_lines(folder, run)
+    asked = [n for n, line in enumerate(lines) if line["type"] == "request" and line["kind"] == point.kind]
+    wanted = asked[point.nth] if len(asked) > point.nth else len(lines)
+    return len(lines) > wanted + (point.when == "after")
 
 
 def statements(folder: Path, run: str) -> list[str]:
@@ -74,42 +114,57 @@ def measured(folder: Path, run: str) -> list[Any]:
 @pytest.fixture(scope="module")
 def undisturbed(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, str]:
     folder = tmp_path_factory.mktemp("undisturbed")
-    (folder / "moeagent.toml").write_text(SETTINGS)
+    (folder / "moeagent.toml").write_text(MEASURED)
     run = f"calm-{secrets.token_hex(3)}"
     moeagent(folder, "run", "--run-id", run)
     return folder, run
 
 
-def points(lines: list[dict[str, Any]], full: bool) -> list[int]:
-    """Tape lines at which to kill: all, or around a start, a load and a stop."""
-    if full:
-        return list(range(1, len(lines)))
-    at = {line["kind"]: n for n, line in enumerate(lines, 1) if line["type"] == "request"}
-    return [at["start"], at["start"] + 1, at["load"], at["stop"]]
+def points(kinds: list[str], full: bool) -> list[Point]:
+    """Before, inside and after each effect of the run, or a few around a start, a load and a stop."""
+    if not full:
+        inside = Point("load", 1, "inside", 0.2)
+        return [Point("start", 0, "before"), Point("start", 1, "after"), inside, Point("stop", 0, "before")]
+    chance = random.Random(SEED)
+    tried = []
+    for n, kind in enumerate(kinds):
+        nth = kinds[:n].count(kind)
+        tried += [Point(kind, nth, "before"), Point(kind, nth, "after")]
+        if kind in INSIDE_S:
+            tried.append(Point(kind, nth, "inside", round(chance.uniform(0.0, INSIDE_S[kind]), 2)))
+    return tried
 
 
+@pytest.mark.timeout(7200)
 def test_kill_9_with_real_processes_leaves_nothing_and_loses_nothing(
     full: bool, undisturbed: tuple[Path, str], tmp_path: Path
 ) -> None:
-    calm = statements(*undisturbed)
-    tried = points(tape_lines(*undisturbed), full)
+    calm, rungs = statements(*undisturbed), measured(*undisturbed)
+    tried = points(kinds(*undisturbed), full)
     killed = 0
-    for at in tried:
+    for number, point in enumerate(tried):
         run = f"chaos-{secrets.token_hex(3)}"
-        folder = tmp_path / run
+        folder = tmp_path / str(number)
         folder.mkdir()
-        (folder / "moeagent.toml").write_text(SETTINGS)
-        killed += run_and_kill(folder, run, at)
+        (folder / "moeagent.toml").write_text(MEASURED)
+        killed += run_and_kill(folder, run, point)
         moeagent(folder, "resume", run)
-        rungs = measured(folder, run)
-        assert len(rungs) == len({json.dumps(rung, sort_keys=True) for rung in rungs}), f"twice, at line {at}"
-        assert {("L1", 1), ("L1", 8)} <= {(launch, spec["concurrency"]) for launch, spec in rungs}
-        assert statements(folder, run) == calm, f"another log, at line {at}"
-        assert not tagged_processes(f"{run}/"), f"left processes, at line {at}"
+        assert measured(folder, run) == rungs, f"not each measurement once, {point}"
+        assert statements(folder, run) == calm, f"another log, {point}"
+        assert not tagged_processes(f"{run}/"), f"left processes, {point}"
+        assert not ports_of(folder, run) & listening_ports(LocalHost()), f"left a port, {point}"
+        rmtree(folder)
     print(
         f"\nreal processes: {len(tried)} points tried, {len(tried)} passed, {killed} killed before their end"
     )
-    assert killed
+    assert killed >= (40 if full else len(tried) - 1)
+
+
+def ports_of(folder: Path, run: str) -> set[int]:
+    """The ports of all servers that the run started."""
+    ports = {int(file.read_text()) for file in (folder / ".moeagent" / run).glob("*/port")}
+    assert ports
+    return ports
 
 
 def test_a_second_resume_of_a_running_run_is_refused(tmp_path: Path) -> None:
