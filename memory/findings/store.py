@@ -131,7 +131,8 @@ class FindingsStore:
 def workload_text(workload: Workload) -> str:
     """How a workload is compared between runs."""
     ladder = ",".join(str(c) for c in workload.ladder)
-    return f"{workload.dataset} {workload.input_len}/{workload.output_len} at {ladder}"
+    body = f" with {canonical_json(workload.body)}" if workload.body else ""
+    return f"{workload.dataset} {workload.input_len}/{workload.output_len} at {ladder}{body}"
 
 
 def _run_row(run: str, header: dict[str, Any], ledger: Ledger) -> dict[str, Any]:

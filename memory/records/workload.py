@@ -1,6 +1,6 @@
 """What is sent to the server, and what counts as success."""
 
-from typing import Literal
+from typing import Any, Literal
 
 from pydantic import Field, PositiveFloat, PositiveInt
 
@@ -22,6 +22,9 @@ class Workload(Record):
     """Requests of a rung = concurrency x this, at least min_prompts."""
     min_prompts: PositiveInt = 4
     seed: int = 0
+    body: dict[str, Any] = Field(default_factory=dict)
+    """Laid over the body of every request: how the clients sample, such as temperature, top_p or seed. Greedy
+    when not given."""
 
     def prompts(self, concurrency: int) -> int:
         """Number of requests of the rung at this concurrency."""
