@@ -28,6 +28,7 @@ from moeagent.memory.records import (
     canonical_json,
 )
 from moeagent.memory.tape.tape import Tape, rounded
+from moeagent.tools.engines.effective import in_force
 from moeagent.tools.engines.protocol import Engine, EngineInstall
 from moeagent.tools.llm.client import ChatModel
 
@@ -42,6 +43,7 @@ class OpenLaunch:
     command: str = ""
     ready_after_s: float | None = None
     info: dict[str, Any] | None = None
+    cmdline: tuple[str, ...] = ()
     outcome: LaunchOutcome = LaunchOutcome.COMPLETED
     why: str = ""
     rungs: list[Rung] = field(default_factory=list)
@@ -153,7 +155,7 @@ class Loop:
             command=draft.command,
             outcome=draft.outcome,
             ready_after_s=draft.ready_after_s,
-            effective=self.engine.effective(info, log_text),
+            effective=in_force(self.engine, info, log_text, draft.cmdline),
             memory=self.engine.memory(log_text),
             rungs=tuple(draft.rungs),
             boundary=boundary(draft),

@@ -32,6 +32,7 @@ from moeagent.memory.records import (
     VerdictKind,
 )
 from moeagent.tools.diagnosis.catalogue import Catalogue
+from moeagent.tools.engines.effective import in_force
 
 
 class NotDecidedHereError(Exception):
@@ -141,7 +142,7 @@ class SecondThoughts:
         effective = recorded.effective
         if told:
             info = told.start.info if outcome is not LaunchOutcome.REFUSED else None
-            effective = self._loop.engine.effective(info, text)
+            effective = in_force(self._loop.engine, info, text, told.start.cmdline)
         draft = OpenLaunch(recorded.id, recorded.hypothesis, recorded.config, outcome=outcome)
         draft.rungs = list(recorded.rungs)
         return recorded.model_copy(

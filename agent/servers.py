@@ -11,7 +11,7 @@ from moeagent.memory.errors import EngineError, HostError, RemoteError
 from moeagent.memory.records import ServerConfig, fingerprint
 from moeagent.tools.engines.protocol import Engine
 from moeagent.tools.hosts.clock import SystemClock
-from moeagent.tools.hosts.command import Command, masked
+from moeagent.tools.hosts.command import Command, masked, without_secrets
 from moeagent.tools.hosts.ports import free_port
 from moeagent.tools.hosts.processes import Process, ProcessState, attach, find_tagged, probe, reap
 from moeagent.tools.server.gpu_memory import still_held, used_memory
@@ -122,6 +122,13 @@ class Servers:
     def port_on_host(self, launch: str) -> int:
         """The port that the server has on its own machine."""
         return self._handles[launch].port
+
+    def command_line(self, launch: str) -> list[str]:
+        """The words that the server's process has, secrets masked; none where the host does not show them."""
+        command = Command(("cat", f"/proc/{self._handles[launch].process.pid}/cmdline"), repeatable=True)
+        result = self._host.run(command, timeout_s=60.0)
+        words = _text(result.stdout).split("\0")[:-1] if result.ok else []
+        return [self._secrets.mask(word) for word in without_secrets(words)]
 
     def folder_of(self, launch: str) -> str:
         """The server's folder on its machine."""

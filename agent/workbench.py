@@ -131,7 +131,8 @@ class Workbench:
         if isinstance(started, str):
             return {"outcome": "refused", "command": "", "after_s": 0.0, "reason": started}
         command, report = started
-        info = self._info(launch, config) if report.outcome == "ready" else None
+        ready = report.outcome == "ready"
+        info = self._info(launch, config) if ready else None
         return {
             "outcome": report.outcome,
             "command": command,
@@ -140,6 +141,7 @@ class Workbench:
             "stage": report.stage or "",
             "log": keep(servers.log(launch)),
             "info": info,
+            "cmdline": servers.command_line(launch) if ready else [],
             "reason": report.why,
         }
 

@@ -34,6 +34,8 @@ class StartReport(Record):
     """Name of the log so far in the run folder."""
     info: dict[str, Any] | None = None
     """The engine's own word on its settings, where it has an endpoint for it."""
+    cmdline: tuple[str, ...] = ()
+    """The words of the process once it was ready, secrets masked; empty where the host shows none."""
     reason: str = ""
 
 

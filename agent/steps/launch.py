@@ -27,4 +27,5 @@ def launch(loop: Loop, state: State) -> State:
         return {"next": "diagnose"}
     loop.open.ready_after_s = report.after_s
     loop.open.info = report.info
+    loop.open.cmdline = report.cmdline
     return {"next": "measure"}

@@ -1,10 +1,11 @@
 """Requested against effective: what a server was asked for, and what it says is in force."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moeagent.memory.records import EngineFacts, Record, ServerConfig, fingerprint
 from moeagent.tools.engines.catalogue import catalogue
+from moeagent.tools.engines.protocol import Engine
 
 VOLATILE = frozenset({
     "--port", "--host", "--model", "--model-path", "--model-tag", "--served-model-name", "--tokenizer",
@@ -32,6 +33,53 @@ def by_flag(engine: str, settings: Mapping[str, Any]) -> dict[str, Any]:
         if entry is not None:
             found[entry.name] = value
     return found
+
+
+def in_force(
+    engine: Engine, server_info: Mapping[str, Any] | None, log_text: str, words: Sequence[str] = ()
+) -> dict[str, Any]:
+    """Settings in force: as they arrived at the process, then by the engine's own word, which wins."""
+    return from_command_line(engine.name, words) | engine.effective(server_info, log_text)
+
+
+def from_command_line(engine: str, words: Sequence[str]) -> dict[str, Any]:
+    """Settings on the command line of a running server (/proc/PID/cmdline), by flag.
+
+    They follow the words that moeagent itself puts before a configuration's flags, whatever wrapper stands in
+    front. Empty where those are not found: the process renamed itself, or stands for the server elsewhere.
+    """
+    start = next((at for at in range(len(words)) if _is_own(words[at : at + 4])), None)
+    if start is None:
+        return {}
+    known, found = catalogue(engine), {}
+    rest = list(words[start + 4 :])
+    while rest:
+        name, equals, value = rest.pop(0).partition("=")
+        values = [value] if equals else []
+        while not equals and rest and not _begins_flag(rest[0]):
+            values.append(rest.pop(0))
+        entry = known.entry(name)
+        found[entry.name if entry else name] = _value(" ".join(values)) if values else True
+    return found
+
+
+def _is_own(words: Sequence[str]) -> bool:
+    """`--host 127.0.0.1 --port N`, which every launch command has right before the flags."""
+    return list(words[:3]) == ["--host", "127.0.0.1", "--port"] and len(words) == 4
+
+
+def _begins_flag(word: str) -> bool:
+    return word.startswith("-") and isinstance(_value(word), str)
+
+
+def _value(text: str) -> int | float | str:
+    """A number where the text is one."""
+    for number in (int, float):
+        try:
+            return number(text)
+        except ValueError:
+            continue
+    return text
 
 
 def differences(config: ServerConfig, effective: Mapping[str, Any]) -> tuple[Difference, ...]:

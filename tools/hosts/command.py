@@ -2,7 +2,7 @@
 
 import re
 import shlex
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from moeagent.memory.errors import InputError
@@ -90,6 +90,12 @@ def masked(command: Command) -> str:
     return _render(command, _show)
 
 
+def without_secrets(words: Sequence[str]) -> list[str]:
+    """The words of a running process with what `masked` would hide replaced by ***."""
+    owners = ("", *(word if word.startswith("-") else "" for word in words))
+    return [_hidden(owner, word) for owner, word in zip(owners, words, strict=False)]
+
+
 def called(command: Command) -> str:
     """The command in a message: its title, or the beginning of its masked text."""
     return mask(command.title, secrets_of(command)) or masked(command)[:200]
@@ -138,6 +144,13 @@ def _render(command: Command, show: Callable[[str, Part], str], *, start: str = 
     owners = ("", *(p if isinstance(p, str) and p.startswith("-") else "" for p in command.argv))
     words = [show(owner, part) for owner, part in zip(owners, command.argv, strict=False)]
     return " && ".join([*lines, start + " ".join(words)])
+
+
+def _hidden(owner: str, word: str) -> str:
+    flag, equals, _ = word.partition("=")
+    if equals and flag.startswith("-") and _SECRET_NAME.search(flag):
+        return f"{flag}={MASK}"
+    return MASK if _SECRET_NAME.search(owner) else mask(word)
 
 
 def _show(name: str, part: Part) -> str:

@@ -8,7 +8,13 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from moeagent.memory.records import ConfigChange, ServerConfig
-from moeagent.tools.engines.effective import differences, effective_identity, same_value
+from moeagent.tools.engines.effective import (
+    differences,
+    effective_identity,
+    from_command_line,
+    in_force,
+    same_value,
+)
 from moeagent.tools.engines.key_values import bracketed, key_values, split_top_level
 from moeagent.tools.engines.llamacpp import LlamacppEngine
 from moeagent.tools.engines.protocol import EngineInstall
@@ -193,3 +199,63 @@ def test_no_text_can_break_the_reader(text: str) -> None:
     key_values(text)
     key_values(bracketed("(" + text, 0))
     SGLANG.effective(None, "server_args=ServerArgs(" + text)
+
+
+OWN = ["--model-path", "/m", "--host", "127.0.0.1", "--port", "21000"]
+
+
+@pytest.mark.parametrize(
+    "front",
+    [
+        ["python3", "-m", "sglang.launch_server"],
+        ["numactl", "--cpunodebind=0", "--", "/opt/venv/bin/python", "-m", "sglang.launch_server"],
+        ["docker", "exec", "-e", "A=1", "box", "python3", "-m", "sglang.launch_server"],
+    ],
+)
+def test_a_running_process_shows_what_arrived_at_it(front):
+    words = [
+        *front,
+        *OWN,
+        "--tp-size",
+        "8",
+        "--mem-fraction-static=0.9",
+        "--disable-radix-cache",
+        "--cuda-graph-bs",
+        "1",
+        "2",
+    ]
+    assert from_command_line("sglang", words) == {
+        "--tp-size": 8, "--mem-fraction-static": 0.9, "--disable-radix-cache": True, "--cuda-graph-bs": "1 2",
+    }  # fmt: skip
+
+
+def test_values_that_look_like_flags_are_values():
+    words = ["vllm", "serve", "/m", *OWN[2:], "--seed", "-1", "--hf-overrides", '{"a": -1}', "--x=--y"]
+    assert from_command_line("vllm", words) == {"--seed": -1, "--hf-overrides": '{"a": -1}', "--x": "--y"}
+
+
+def test_a_process_that_renamed_itself_shows_nothing():
+    assert from_command_line("sglang", ["sglang::launch"]) == {}
+    assert from_command_line("llamacpp", []) == {}
+
+
+def test_the_engines_own_word_wins_over_the_command_line():
+    log = "server_args=ServerArgs(max_running_requests=48, tp_size=8)"
+    words = ["python3", *OWN, "--max-running-requests", "512", "--stream-interval", "4"]
+    found = in_force(SGLANG, None, log, words)
+    assert found == {"--max-running-requests": 48, "--stream-interval": 4, "--tp-size": 8}
+
+
+@given(
+    st.dictionaries(
+        st.sampled_from(["--threads", "--parallel", "--cache-type-v", "--no-mmap", "--n-predict"]),
+        st.just(True) | st.integers() | st.sampled_from(["q8_0", "a b", "0.5x"]),
+    )
+)
+def test_what_is_asked_arrives(flags):
+    """A launch command read back gives the flags that it was made from."""
+    config = ServerConfig(engine="llamacpp", flags=flags)
+    command = LLAMACPP.command(config, model="/m.gguf", port=1, install=EngineInstall())
+    found = from_command_line("llamacpp", [str(word) for word in command.argv])
+    assert found.keys() == flags.keys()
+    assert all(same_value(value, found[name]) for name, value in flags.items())
