@@ -39,8 +39,9 @@ def command(
     view = keep_only(RunView.read(folder), verdict=verdict, flag=flag)
     if as_json:
         from moeagent.agent.show.as_json import print_json
+        from moeagent.agent.show.in_force import log_json
 
-        print_json(view.to_json())
+        print_json(log_json(view))
     elif md:
         from moeagent.agent.show.report import log_markdown
 

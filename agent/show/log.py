@@ -4,6 +4,7 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 
+from moeagent.agent.show.in_force import in_force_tables
 from moeagent.agent.show.lines import rung_text
 from moeagent.agent.show.plain import Text
 from moeagent.agent.show.power import HEAD, power_rows, power_sentence
@@ -156,6 +157,7 @@ def print_hypothesis(view: RunView, hypothesis_id: str, console: Console) -> Non
         parts += [Text(told, style="dim") for rung in launch.rungs if (told := power_sentence(rung))]
         if launch.diagnosis:
             parts.append(diagnosis_text(launch.diagnosis))
+    parts += in_force_tables(view.ledger.launches_for(hypothesis_id))
     parts.append(verdict_text(verdict))
     console.print(Panel(Group(*parts), title=Text(f"{view.run} {hypothesis_id}")))
 
