@@ -13,6 +13,7 @@ from pydantic import Field, PositiveFloat
 from moeagent.memory.records import EngineFacts, Record, ServerConfig
 from moeagent.memory.records.config import EnvName
 from moeagent.tools.hosts.protocol import Command, CommandResult
+from moeagent.tools.hosts.wrappers import WrapperSpec
 
 
 class StageSpec(Record):
@@ -41,8 +42,8 @@ class EngineInstall(Record):
 
     name: str = "default"
     command: tuple[str, ...] = ()
-    """Launch prefix up to where the flags begin, such as `docker exec box python3 -m sglang.launch_server`;
-    empty for the engine's own default."""
+    """Launch prefix up to where the flags begin, such as `/opt/venv/bin/python -m sglang.launch_server`;
+    empty for the engine's own default. What starts it in a container stands in `wrapper`."""
     env: dict[EnvName, str] = Field(default_factory=dict)
     """Set for every launch of this install, under the configuration's own variables."""
     version: str | None = None
@@ -50,6 +51,8 @@ class EngineInstall(Record):
     simulated: bool = False
     allow: tuple[str, ...] = ()
     """Flags of the deny list that the user allows for this install, such as --trust-remote-code."""
+    wrapper: WrapperSpec | None = None
+    """What `command` is started through: a container, a batch system."""
 
 
 @dataclass(frozen=True)

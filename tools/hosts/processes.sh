@@ -182,6 +182,13 @@ find_tagged() {
   done
 }
 
+# carrying TAG: "pid tag" of each process that carries exactly this tag.
+carrying() {
+  for pid in $(tagged "$1"); do
+    printf '%s %s\n' "$pid" "$1"
+  done
+}
+
 verb=$1
 shift
 case $verb in
@@ -191,5 +198,6 @@ case $verb in
   ours) ours "$@" ;;
   signal) signal "$@" ;;
   find) find_tagged "$@" ;;
+  carrying) carrying "$@" ;;
   *) say "no such verb: $verb"; exit 64 ;;
 esac

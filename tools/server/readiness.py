@@ -13,11 +13,11 @@ from moeagent.memory.records.base import Record
 from moeagent.tools.engines.protocol import ReadySpec
 from moeagent.tools.hosts.clock import Clock, SystemClock
 from moeagent.tools.hosts.ports import port_holders
-from moeagent.tools.hosts.processes import ProcessState, members, probe
+from moeagent.tools.hosts.processes import ProcessState, members
 from moeagent.tools.hosts.protocol import Host
 from moeagent.tools.server.follow import LogFollower, LogReader, StageSeen
 from moeagent.tools.server.health import is_healthy
-from moeagent.tools.server.lifecycle import ServerHandle
+from moeagent.tools.server.lifecycle import ServerHandle, server_state
 
 HEALTH_TIMEOUT_S = 20.0
 """SGLang's /health_generate runs a token through the model, which may wait for a kernel to be compiled."""
@@ -83,7 +83,7 @@ class _Wait:
     def run(self, poll_s: float, on_progress: Callable[[Progress], None] | None) -> ReadyReport:
         while True:
             # The process first: when it is dead, the log that follows is complete.
-            state = probe(self._host, self._handle.process)
+            state = server_state(self._host, self._handle)
             if self._log.look(self._elapsed()):
                 self._moved = self._clock.now()
             if on_progress is not None:
@@ -132,7 +132,7 @@ class _Wait:
         strangers = [holder for holder in holders if holder.pid not in ours]
         self._foreign = f"port {self._handle.port} is held by {strangers[0]}" if strangers else ""
         answered_by_us = not holders or len(strangers) < len(holders)
-        return answered_by_us and probe(self._host, self._handle.process).alive
+        return answered_by_us and server_state(self._host, self._handle).alive
 
     def _report(
         self, outcome: Literal["ready", "died", "hung"], state: ProcessState, why: str = ""
