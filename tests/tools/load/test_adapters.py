@@ -10,7 +10,7 @@ from moeagent.tools.load.adapters.commands import ForeignRun, command
 from moeagent.tools.load.adapters.flat import read_flat
 from moeagent.tools.load.adapters.guidellm import read_guidellm
 from moeagent.tools.load.adapters.records import MixedToolsError, same_tool
-from moeagent.tools.load.adapters.runner import run_tool
+from moeagent.tools.load.adapters.runner import counted, run_tool
 from moeagent.tools.load.adapters.traps import catalogue, traps_of
 
 FILES = Path(__file__).parents[2] / "fixtures" / "load" / "foreign"
@@ -48,6 +48,20 @@ def test_vllms_file_is_read() -> None:
     assert found.rung.ttft_ms is not None
     assert (found.rung.ttft_ms.p50, found.rung.ttft_ms.p90) == (50.0, 59.0)
     assert found.rung.e2e_ms is not None
+
+
+def test_vllms_own_file_from_llamacpp_is_read_and_its_own_count_is_told() -> None:
+    (found,) = read_flat(FILES / "vllm-0.32.0-llamacpp.json", "vllm-py", asked=12)
+
+    assert (found.rung.concurrency, found.rung.completed, found.rung.failed) == (4, 12, 0)
+    assert found.rung.prompt_tokens == 384
+    assert found.rung.ttft_ms is not None
+    assert found.rung.ttft_ms.p50 == pytest.approx(513.804, abs=0.01)
+    assert found.rung.e2e_ms is not None
+    assert found.rung.e2e_ms.p99 == pytest.approx(1250.509, abs=0.01)
+    assert "usage-with-choices-ignored" in {trap.name for trap in found.traps}
+    told = counted(found, 16).rung.note
+    assert told == "measured by vllm-py; vllm-py counts 191 tokens for 12 answers of 16"
 
 
 def test_guidellms_inter_token_latency_is_called_what_it_is() -> None:

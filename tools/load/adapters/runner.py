@@ -33,7 +33,17 @@ def run_tool(tool: ToolName, run: ForeignRun, *, launch: Sequence[str], timeout_
     if done.returncode:
         said = done.stderr.decode("utf-8", "replace")[-SHOWN:]
         raise HostError(f"{tool} ended with status {done.returncode}: {said}")
-    return single(tool, path, run.requests)
+    return counted(single(tool, path, run.requests), run.output_len)
+
+
+def counted(found: ForeignRung, output_len: int) -> ForeignRung:
+    """The rung with a remark where its tokens are not those of answers of the length asked for."""
+    rung = found.rung
+    due = rung.completed * output_len
+    if rung.output_tokens is None or rung.output_tokens == due:
+        return found
+    remark = f"{found.tool} counts {rung.output_tokens} tokens for {rung.completed} answers of {output_len}"
+    return found.model_copy(update={"rung": rung.model_copy(update={"note": f"{rung.note}; {remark}"})})
 
 
 def single(tool: ToolName, path: Path, asked: int) -> ForeignRung:
