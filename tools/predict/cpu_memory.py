@@ -60,6 +60,7 @@ def cpu_memory(settings: EngineSettings, machine: Machine, model: ModelShape) ->
         verdict=_verdict(total, room),
         why=f"{room:.2f} GiB of {total:.1f} GiB RAM left" if total else "the machine's RAM is not known",
         max_running=slots(settings),
+        pool_is_left=False,
     )
 
 

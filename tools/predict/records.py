@@ -153,6 +153,8 @@ class MemoryTable(Record):
     """The number that decides."""
     max_running: int
     calibrated: bool = False
+    pool_is_left: bool = True
+    """The KV pool takes what the rest leaves; False: its size was asked for, and a small one is no risk."""
 
 
 class Estimate(Record):

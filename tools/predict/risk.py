@@ -54,7 +54,7 @@ def _chance(headroom_gib: float, doubt_gib: float) -> float:
 
 def _pool_chance(memory: MemoryTable) -> float:
     """Chance that nothing is left for the pool."""
-    if memory.kv_pool_gib > 2 * memory.uncertainty_gib:
+    if not memory.pool_is_left or memory.kv_pool_gib > 2 * memory.uncertainty_gib:
         return 0.0
     return _chance(memory.kv_pool_gib, memory.uncertainty_gib)
 

@@ -9,6 +9,7 @@ from moeagent.tools.predict.machine import machine_from_facts
 from moeagent.tools.predict.model_config import model_from_facts
 from moeagent.tools.predict.predictor import predict
 from moeagent.tools.predict.records import Machine, ModelShape, Prediction
+from moeagent.tools.predict.risk import risk
 
 LOAD = Workload(input_len=42, output_len=48, ladder=(1, 8, 32))
 
@@ -90,3 +91,10 @@ def test_a_measured_baseline_narrows_the_range(cores, tiny):
     plain, corrected = (predict(config(), cores, tiny, LOAD, c).rungs[0].output_tok_s for c in (None, known))
     assert corrected.high / corrected.low < plain.high / plain.low
     assert corrected.value == pytest.approx(plain.value * 0.9)
+
+
+def test_a_small_cache_that_was_asked_for_is_no_risk(tiny: ModelShape, cores: Machine) -> None:
+    asked = ServerConfig(engine="vllm", flags={"--max-model-len": 512})
+    found, why = risk(predict(asked, cores, tiny, LOAD))
+    assert found < 0.05
+    assert why == "memory has room"
