@@ -76,6 +76,19 @@ def test_guidellms_inter_token_latency_is_called_what_it_is() -> None:
     assert found.rung.output_tok_s == 320.0
 
 
+def test_guidellms_own_file_shows_that_its_load_came_late() -> None:
+    (found,) = read_guidellm(FILES / "guidellm-0.8.1-llamacpp.json")
+
+    assert (found.rung.concurrency, found.rung.completed, found.rung.failed) == (4, 12, 0)
+    assert (found.rung.prompt_tokens, found.rung.output_tokens) == (612, 192)
+    assert found.rung.output_tok_s == pytest.approx(14.553, abs=0.001)
+    assert found.rung.e2e_ms is not None
+    assert found.rung.e2e_ms.p50 == pytest.approx(3038.224, abs=0.01)
+    assert "375 ms late" in found.rung.invalid
+    assert "root dispatch delay was 0.375s" in found.rung.note
+    assert not found.rung.usable
+
+
 def test_tools_are_never_mixed() -> None:
     ours = read_flat(FILES / "vllm-0.33.0.json", "vllm-py")
 
@@ -107,7 +120,10 @@ def test_fixed_lengths_are_asked_for_in_each_tools_own_convention(tmp_path: Path
 
     assert sglang[sglang.index("--random-range-ratio") + 1] == "1.0"
     assert vllm[vllm.index("--random-range-ratio") + 1] == "0"
-    assert "kind=concurrent,streams=8" in command("guidellm", run(tmp_path), launch=["guidellm"])
+    guidellm = command("guidellm", run(tmp_path), launch=["guidellm"])
+    assert "kind=concurrent,streams=8" in guidellm
+    assert "kind=huggingface_auto,model=m" in guidellm
+    assert "kind=static,value=3" in guidellm
 
 
 def test_a_tool_that_fails_hangs_or_writes_nothing_is_a_host_error(tmp_path: Path) -> None:

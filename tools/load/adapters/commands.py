@@ -66,5 +66,7 @@ def guidellm(run: ForeignRun) -> list[str]:
         "--profile", f"kind=concurrent,streams={run.concurrency}",
         "--constraint", f"kind=max_requests,count={run.requests}",
         "--data", f"kind=synthetic_text,prompt_tokens={run.input_len},output_tokens={run.output_len}",
+        "--tokenizer", f"kind=huggingface_auto,model={run.tokenizer}",
+        "--seed", f"kind=static,value={run.seed}",
         "--output", f"kind=json,path={run.result}", "--disable-console",
     ]  # fmt: skip

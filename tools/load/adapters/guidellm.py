@@ -34,6 +34,7 @@ def foreign_rung(entry: Any, where: str) -> ForeignRung:
         metrics, totals = entry["metrics"], entry["metrics"]["request_totals"]
         completed, failed = int(totals["successful"]), int(totals["errored"]) + int(totals["incomplete"])
         tokens = number(metrics["output_token_count"]["successful"]["total_sum"])
+        prompt = number(((metrics.get("prompt_token_count") or {}).get("successful") or {}).get("total_sum"))
         duration = float(entry["duration"])
     except (KeyError, TypeError, ValueError) as error:
         raise InputError(f"{where}: not of the known format, {error!r}") from error
@@ -44,15 +45,20 @@ def foreign_rung(entry: Any, where: str) -> ForeignRung:
         failures_by_kind={k: int(totals[k]) for k in ("errored", "incomplete") if totals[k]},
         duration_s=duration,
         output_tok_s=tokens / duration if tokens is not None and duration > 0 and completed else None,
-        total_tok_s=None,
+        total_tok_s=(tokens + prompt) / duration
+        if tokens and prompt and duration > 0 and completed
+        else None,
         ttft_ms=successful(metrics, "time_to_first_token_ms"),
         tpot_ms=successful(metrics, "inter_token_latency_ms"),
         e2e_ms=scaled(successful(metrics, "request_latency"), 1000),
         output_tokens=None if tokens is None else round(tokens),
+        prompt_tokens=None if prompt is None else round(prompt),
         requests=int(totals["total"]),
         client=ClientHealth(cpu_s=0.0, loop_lag_ms=0.0, valid=True, why="the tool does not watch itself"),
         invalid="; ".join(doubts(metrics, completed, failed)),
-        note="measured by guidellm; TPOT is what it calls inter-token latency",
+        note="; ".join(
+            ("measured by guidellm", "TPOT is what it calls inter-token latency", *warnings(entry))
+        ),
     )
     return ForeignRung(
         tool="guidellm",
@@ -73,13 +79,25 @@ def streams(entry: dict[str, Any]) -> int:
 
 def successful(metrics: dict[str, Any], name: str) -> Distribution | None:
     """One metric's distribution over the successful requests."""
-    found = (metrics.get(name) or {}).get("successful") or {}
+    return told((metrics.get(name) or {}).get("successful") or {})
+
+
+def told(found: dict[str, Any]) -> Distribution | None:
+    """A distribution as the report has it; None when nothing was counted."""
     shares = found.get("percentiles") or {}
     values = [number(v) for v in (found.get("mean"), *(shares.get(p) for p in ("p50", "p90", "p95", "p99")))]
     if not found.get("count") or any(v is None for v in values):
         return None
     mean, p50, p90, p95, p99 = (v or 0.0 for v in values)
     return Distribution(mean=mean, p50=p50, p90=p90, p95=p95, p99=p99)
+
+
+def warnings(entry: dict[str, Any]) -> list[str]:
+    """What the tool itself warns of."""
+    found = entry.get("warnings")
+    return (
+        [str(w.get("message", "")) for w in found if isinstance(w, dict)] if isinstance(found, list) else []
+    )
 
 
 def scaled(distribution: Distribution | None, factor: float) -> Distribution | None:
@@ -94,7 +112,8 @@ def doubts(metrics: dict[str, Any], completed: int, failed: int) -> list[str]:
     found = [] if completed else ["no request completed"]
     if failed:
         found.append(f"{failed} requests failed")
-    delay, ttft = successful(metrics, "request_dispatch_delay"), successful(metrics, "time_to_first_token_ms")
+    delay = told(metrics.get("root_dispatch_delay") or {}) or successful(metrics, "request_dispatch_delay")
+    ttft = successful(metrics, "time_to_first_token_ms")
     if delay and ttft and delay.p99 * 1000 > LATE_SHARE * ttft.p50:
         found.append(f"requests were sent {delay.p99 * 1000:.0f} ms late: the load was not delivered")
     return found
