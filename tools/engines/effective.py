@@ -114,14 +114,15 @@ def effective_identity(
     """Equal for two configurations that really ran the same.
 
     A requested flag counts with its effective value, or as requested where the engine does not report it;
-    a flag that the installed version reads nowhere does not count at all.
+    a flag that the installed version reads nowhere, or that is in force with no value, does not count at all.
     """
     known = catalogue(config.engine)
     unread = {knob.name for knob in facts.knobs if knob.status == "unread"} if facts else set()
     entries = {flag: known.entry(flag) for flag in config.flags}
     requested = {(entry.name if (entry := entries[flag]) else flag): v for flag, v in config.flags.items()}
     settings = requested | dict(effective)
-    counted = {k: str(v) for k, v in settings.items() if k not in VOLATILE and k not in unread}
+    ignored = VOLATILE | unread
+    counted = {k: str(v) for k, v in settings.items() if k not in ignored and v is not None}
     return fingerprint({"settings": counted, "env": config.env, "install": config.install})
 
 

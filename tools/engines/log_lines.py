@@ -7,6 +7,8 @@ from functools import cache
 from importlib.resources import files
 from typing import Any, Literal
 
+from pydantic import Field
+
 from moeagent.memory.records import Record
 from moeagent.tools.engines.key_values import literal
 
@@ -30,7 +32,9 @@ class AdjustedRule(Record):
 
     engine: str
     pattern: str
-    set: dict[str, bool | int | str]
+    set: dict[str, bool | int | str] = Field(default_factory=dict)
+    drop: tuple[str, ...] = ()
+    """Flags that are as if they had not been given."""
     why: str
 
 
@@ -78,6 +82,7 @@ def adjusted_settings(engine: str, log_text: str) -> dict[str, Any]:
             continue
         for match in re.finditer(rule.pattern, log_text):
             found |= {flag: _value(value, match) for flag, value in rule.set.items()}
+            found |= dict.fromkeys(rule.drop)
     return found
 
 

@@ -104,6 +104,26 @@ def test_a_real_vllm_log_on_a_cpu() -> None:
 
 
 @pytest.mark.parametrize(
+    ("flag", "value", "line"),
+    [
+        ("--attention-backend", "FLASHINFER", "INFO [cpu.py:178] Cannot use FLASHINFER backend on CPU."),
+        ("--enable-expert-parallel", True, ""),
+    ],
+)
+def test_what_vllm_accepts_and_leaves_aside_is_not_in_force(flag: str, value: str | bool, line: str) -> None:
+    log = (FIXTURES / "vllm-0.32.0-cpu-healthy.log").read_text()
+    before = ServerConfig(engine="vllm", flags={"--max-num-seqs": 8})
+    after = before.apply(ConfigChange(set_flags={flag: value}))
+    asked = log.replace(
+        "non-default args: {", f"non-default args: {{'{flag[2:].replace('-', '_')}': {value!r}, "
+    )
+    effective = VLLM.effective(None, f"{asked}\n{line}\n")
+    assert effective[flag] is None
+    assert effective_identity(after, effective) == effective_identity(before, VLLM.effective(None, log))
+    assert [d.flag for d in differences(after, effective)] == [flag]
+
+
+@pytest.mark.parametrize(
     ("name", "engine"),
     [
         ("vllm-0.32.0-cpu-healthy.log", VLLM),
