@@ -68,7 +68,9 @@ def read_on_host(host: Host, path: str, catalogue: Catalogue, *, by: Tool | None
 
 
 def _look(host: Host, path: str) -> tuple[int, list[str]]:
-    result = host.run(Command(("sh", "-c", _CHECK, "look", path), repeatable=True), timeout_s=30.0)
+    result = host.run(
+        Command(("sh", "-c", _CHECK, "look", path), repeatable=True, title=f"look at {path}"), timeout_s=30.0
+    )
     first, *more = result.text.split() or [""]
     if not first.isdigit():
         raise InputError(
@@ -81,12 +83,14 @@ def _look(host: Host, path: str) -> tuple[int, list[str]]:
 
 def _python_command(path: str) -> Command:
     source = (FOLDER / "hostscan.py").read_text("utf-8")
-    return Command(("python3", "-c", source, path, str(_LIMIT)), repeatable=True)
+    return Command(("python3", "-c", source, path, str(_LIMIT)), repeatable=True, title=f"search {path}")
 
 
 def _grep_command(path: str) -> Command:
     source = (FOLDER / "hostgrep.sh").read_text("utf-8")
-    return Command(("sh", "-c", source, "scan", path, "600", "2500", "400"), repeatable=True)
+    return Command(
+        ("sh", "-c", source, "scan", path, "600", "2500", "400"), repeatable=True, title=f"search {path}"
+    )
 
 
 def _checked(host: Host, path: str, result: CommandResult) -> CommandResult:

@@ -4,8 +4,9 @@ import logging
 import socket
 import subprocess
 import threading
+import time
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, cast
 
 from moeagent.memory.errors import HostError, RemoteError
 from moeagent.tools.hosts.known_hosts import KnownHosts, Trust, add_known_host, fingerprint
@@ -22,11 +23,34 @@ class UnreachableError(RemoteError):
     """The server did not answer or the connection broke: worth another try."""
 
 
+class Line:
+    """A socket, or what paramiko takes for one, that notes when something last came through it."""
+
+    def __init__(self, sock: Any) -> None:
+        self._sock = sock
+        self.heard_at = time.monotonic()
+
+    def recv(self, size: int) -> bytes:
+        """See socket.recv."""
+        data: bytes = self._sock.recv(size)
+        self.heard_at = time.monotonic()
+        return data
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._sock, name)
+
+
 class Connection:
     """Transports through all hops; the last one is the host's."""
 
-    def __init__(self, transports: "list[Transport]") -> None:
+    def __init__(self, transports: "list[Transport]", line: Line) -> None:
         self._transports = transports
+        self._line = line
+
+    @property
+    def silent_s(self) -> float:
+        """For how long nothing has come from the host: bulk data on a slow line is a sign of life too."""
+        return time.monotonic() - self._line.heard_at
 
     @property
     def transport(self) -> "Transport":
@@ -38,9 +62,8 @@ class Connection:
         return all(t.is_active() for t in self._transports)
 
     def close(self) -> None:
-        """Close the whole way, the far end first."""
-        for transport in reversed(self._transports):
-            transport.close()
+        """Close the whole way."""
+        _close_all(self._transports)
 
 
 def connect(hops: tuple[Hop, ...], *, use_agent: bool) -> Connection:
@@ -50,21 +73,27 @@ def connect(hops: tuple[Hop, ...], *, use_agent: bool) -> Connection:
     transports: list[Transport] = []
     try:
         for hop in hops:
-            transports.append(_open_hop(hop, transports[-1] if transports else None, use_agent))
+            line = Line(_reach(hop, transports[-1] if transports else None))
+            transports.append(_open_hop(hop, line, use_agent))
     except BaseException:
-        Connection(transports).close()
+        _close_all(transports)
         raise
-    return Connection(transports)
+    return Connection(transports, line)
 
 
-def _open_hop(hop: Hop, before: "Transport | None", use_agent: bool) -> "Transport":
+def _close_all(transports: "list[Transport]") -> None:
+    """The far end first."""
+    for transport in reversed(transports):
+        transport.close()
+
+
+def _open_hop(hop: Hop, line: Line, use_agent: bool) -> "Transport":
     from paramiko import SSHException, Transport
 
-    sock = _reach(hop, before)
     try:
-        transport = Transport(sock)
+        transport = Transport(cast(socket.socket, line))
     except SSHException as error:
-        sock.close()
+        line.close()
         raise UnreachableError(f"{hop} does not answer as SSH: {error}; check the port") from error
     transport.set_log_channel(_LOG_CHANNEL)
     transport.banner_timeout = transport.auth_timeout = hop.connect_s

@@ -21,13 +21,22 @@ def _watch(connection: "Connection", hop: "Hop") -> None:
 
     transport = connection.transport
     while connection.alive():
-        deadline = threading.Timer(hop.dead_after_s, connection.close)
-        deadline.daemon = True
-        deadline.start()
+        answered = threading.Event()
+        threading.Thread(target=_close_when_silent, args=(connection, hop, answered), daemon=True).start()
         try:
             transport.global_request("keepalive@openssh.com", wait=True)
         except (SSHException, OSError, EOFError):
             return
         finally:
-            deadline.cancel()
+            answered.set()
         transport.join(hop.keepalive_s)
+
+
+def _close_when_silent(connection: "Connection", hop: "Hop", answered: threading.Event) -> None:
+    """An answer may stand behind much data; only a line through which nothing comes is dead."""
+    left_s = hop.dead_after_s
+    while not answered.wait(left_s):
+        left_s = hop.dead_after_s - connection.silent_s
+        if left_s <= 0:
+            connection.close()
+            return

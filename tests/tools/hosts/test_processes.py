@@ -22,6 +22,7 @@ from moeagent.tools.hosts.processes import (
     reap,
     start_detached,
     stop,
+    wait_for_end,
 )
 from moeagent.tools.hosts.protocol import Command, Host, Secret
 from moeagent.tools.hosts.ssh import SshHost
@@ -260,3 +261,34 @@ def test_kill_9_of_the_starter_leaves_the_process_running(tmp_path: Path, tag: s
     assert probe(LocalHost(), process).alive
     assert process.pid not in descendants(os.getpid())
     assert stop(LocalHost(), process, grace_s=10).gone
+
+
+def test_a_start_that_was_killed_before_it_started_anything_is_taken_over(
+    host: Host, tmp_path: Path, tag: str
+) -> None:
+    (tmp_path / "a folder" / "started").mkdir(parents=True)
+    process = start(host, tmp_path, tag)
+    assert probe(host, process).alive
+
+
+def test_a_start_that_is_under_way_elsewhere_is_waited_for(host: Host, tmp_path: Path, tag: str) -> None:
+    (tmp_path / "a folder" / "started").mkdir(parents=True)
+    with subprocess.Popen(["sleep", "1000"], env={"MOEAGENT_TAG": tag}, start_new_session=True) as other:
+        with pytest.raises(HostError, match=r"an earlier start in .* was cut off"):
+            start(host, tmp_path, tag)
+        other.kill()
+
+
+def test_waiting_for_the_end(host: Host, tmp_path: Path, tag: str) -> None:
+    process = start(
+        host, tmp_path, tag, 'until [ -e "$GATE" ]; do sleep 0.05; done; exit 4', GATE=f"{tmp_path}/g"
+    )
+    assert wait_for_end(host, process, 0).alive
+    (tmp_path / "g").touch()
+    assert wait_for_end(host, process, 60).exit_code == 4
+
+
+def test_another_boot_is_told(host: Host, tmp_path: Path, tag: str) -> None:
+    process = start(host, tmp_path, tag)
+    assert not probe(host, process).rebooted
+    assert probe(host, process.model_copy(update={"boot_id": "of-yesterday"})).rebooted

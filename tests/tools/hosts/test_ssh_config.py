@@ -121,3 +121,16 @@ def test_what_cannot_be_followed_is_said(home: Path, config: str, message: str) 
 def test_a_configuration_that_is_not_there(home: Path) -> None:
     with pytest.raises(InputError, match="cannot read the SSH configuration"):
         resolve("gpu", SshSettings(home=home, config_file=home / "none"))
+
+
+def test_keep_alive_and_connect_timeout(home: Path) -> None:
+    config = "ServerAliveInterval 1m30s\nServerAliveCountMax 2\nConnectTimeout 7\n"
+    (hop,) = way(home, "gpu", config)
+    assert (hop.keepalive_s, hop.dead_after_s, hop.connect_s) == (90.0, 180.0, 7.0)
+    assert way(home, "gpu", "ServerAliveInterval 5\n")[0].dead_after_s == 15.0
+    own = SshSettings()
+    (hop,) = way(home, "gpu", "ServerAliveInterval 0\n")
+    assert (hop.keepalive_s, hop.dead_after_s) == (own.keepalive_s, own.dead_after_s)
+    for wrong in ("ServerAliveInterval soon\n", "ConnectTimeout 1x\n", "ServerAliveCountMax many\n"):
+        with pytest.raises(InputError, match=r"SSH configuration is not a"):
+            way(home, "gpu", wrong)

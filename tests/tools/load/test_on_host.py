@@ -1,15 +1,21 @@
 """The archive on a host with nothing installed, by that host's own Python."""
 
+import os
 import shutil
+import signal
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
-from bench.loadgen.scripted import ScriptedServer, completion, events
+from bench.loadgen.scripted import HANG, ScriptedServer, completion, events
 
-from moeagent.memory.errors import HostError
+from moeagent.memory.errors import HostError, Interrupted, RemoteError
 from moeagent.tools.hosts.local import LocalHost
+from moeagent.tools.hosts.processes import find_tagged, reap
+from moeagent.tools.hosts.protocol import Command, CommandResult
 from moeagent.tools.load import RandomPrompts, RungSpec, Target
 from moeagent.tools.load.bundle import loadgen_archive
 from moeagent.tools.load.on_host import run_rung_on_host
@@ -26,6 +32,64 @@ def test_a_rung_from_the_host_has_the_same_figures(tmp_path: Path) -> None:
         )
 
     assert (outcome.rung.completed, outcome.rung.output_tokens) == (9, 54)
+    assert list(tmp_path.iterdir()) == []
+
+
+class Lost(LocalHost):
+    """A host whose connection is lost for good as soon as the load runs."""
+
+    def run(self, command: Command, *, timeout_s: float, stdin: bytes = b"") -> CommandResult:
+        if "end_of" in command.argv:
+            raise RemoteError("box: the connection broke")
+        return super().run(command, timeout_s=timeout_s, stdin=stdin)
+
+
+@pytest.fixture
+def tag(tmp_path: Path) -> Iterator[str]:
+    tag = f"test-{os.getpid()}-{tmp_path.name}/L1/load"
+    yield tag
+    reap(LocalHost(), find_tagged(LocalHost(), tag), grace_s=0.0)
+
+
+def test_a_load_goes_on_without_us_and_is_found_again(tmp_path: Path, tag: str) -> None:
+    asked: list[str] = []
+
+    def answer(request: Any) -> Any:
+        asked.append(request.path)
+        return events(*completion(request.body["max_tokens"]))
+
+    with ScriptedServer(answer) as server:
+        target = Target(base_url=server.url, api="openai-completions")
+        with pytest.raises(RemoteError, match="the connection broke"):
+            run_rung_on_host(Lost(), target, SPEC, folder=str(tmp_path), tag=tag)
+        outcome = run_rung_on_host(LocalHost(), target, SPEC, folder=str(tmp_path), tag=tag)
+    assert outcome.rung.completed == 9
+    assert len(asked) == 9, "requests were sent twice"
+
+
+def test_a_stop_that_was_asked_for_ends_the_load(tmp_path: Path, tag: str) -> None:
+    waits = iter([False, True])
+
+    def on_wait() -> None:
+        if next(waits):
+            raise Interrupted("stopped by SIGTERM")
+
+    with ScriptedServer(lambda r: [HANG]) as server:
+        target = Target(base_url=server.url, api="openai-completions")
+        with pytest.raises(Interrupted):
+            run_rung_on_host(LocalHost(), target, SPEC, folder=str(tmp_path), tag=tag, on_wait=on_wait)
+    assert find_tagged(LocalHost(), tag) == []
+
+
+def test_a_generator_that_was_killed_says_so(tmp_path: Path, tag: str) -> None:
+    def on_wait() -> None:
+        for process in find_tagged(LocalHost(), tag):
+            os.kill(process.pid, signal.SIGKILL)
+
+    with ScriptedServer(lambda r: [HANG]) as server:
+        target = Target(base_url=server.url, api="openai-completions")
+        with pytest.raises(HostError, match="ended without a result: Killed"):
+            run_rung_on_host(LocalHost(), target, SPEC, folder=str(tmp_path), tag=tag, on_wait=on_wait)
     assert list(tmp_path.iterdir()) == []
 
 
