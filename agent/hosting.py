@@ -2,6 +2,7 @@
 
 import shutil
 
+from moeagent.agent.own_ideas import with_installs
 from moeagent.agent.place import SIM
 from moeagent.agent.secret_settings import refuse_secrets
 from moeagent.agent.settings import CampaignSettings
@@ -31,7 +32,10 @@ def prepare(settings: CampaignSettings) -> CampaignSettings:
     _check_prices(settings)
     engine = engine_by_name(settings.engine.name)
     settings = settings.model_copy(
-        update={"engine": settings.engine.model_copy(update={"name": engine.name})}
+        update={
+            "engine": settings.engine.model_copy(update={"name": engine.name}),
+            "idea": with_installs(settings.idea, settings.engine.install),
+        }
     )
     if settings.host.target == SIM:
         return _with_sim_defaults(settings)

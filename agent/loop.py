@@ -61,6 +61,8 @@ class SurveyFacts:
     """The engine install that launches use unless a configuration names another."""
     installs: dict[str, EngineInstall] = field(default_factory=dict)
     """Further installs by name."""
+    engines: dict[str, EngineFacts] = field(default_factory=dict)
+    """What those of them that answer say of themselves."""
     priors: tuple[PriorFinding, ...] = ()
     earlier: tuple[tuple[Launch, ...], ...] = ()
     """Launches of the baseline in earlier runs on this machine, run by run."""

@@ -4,7 +4,9 @@ from moeagent.agent.proposers.drafting import CANARY_RISK, canary
 from moeagent.agent.proposers.protocol import Draft, Predictor, Proposal, Proposer
 from moeagent.agent.proposers.view import CampaignView
 from moeagent.agent.settings import OwnIdea
+from moeagent.memory.errors import InputError
 from moeagent.memory.records import ConfigChange
+from moeagent.tools.engines.protocol import EngineInstall
 
 
 class OwnIdeasFirst:
@@ -35,7 +37,7 @@ class OwnIdeasFirst:
             reason=idea.reason or "an idea of the engineer",
             change=change,
             parent=view.incumbent.id,
-            predicted=self._predictor.predict_effects(view.incumbent, child),
+            predicted=() if idea.install else self._predictor.predict_effects(view.incumbent, child),
             refuted_by=f"an effect on {view.goal.name} whose interval lies below {view.goal.min_effect:+.0%}",
             category="own idea",
             risk=round(risk, 3),
@@ -48,5 +50,32 @@ class OwnIdeasFirst:
 def change_of(idea: OwnIdea) -> ConfigChange:
     """The idea as a change of the incumbent."""
     return ConfigChange(
-        set_flags=idea.flags, set_env=idea.env, remove_flags=idea.without_flags, remove_env=idea.without_env
+        set_flags=idea.flags,
+        set_env=idea.env,
+        remove_flags=idea.without_flags,
+        remove_env=idea.without_env,
+        install=idea.install or None,
+    )
+
+
+def with_installs(ideas: tuple[OwnIdea, ...], installs: tuple[EngineInstall, ...]) -> tuple[OwnIdea, ...]:
+    """The ideas, and behind them each listed install that none of them names.
+
+    Raises InputError for an idea that names an install which is not listed.
+    """
+    known = {install.name for install in installs}
+    named = {idea.install for idea in ideas}
+    wrong = next((name for name in named if name and name not in known), None)
+    if wrong is not None:
+        listed = ", ".join(sorted(known)) or "none"
+        raise InputError(f"an idea names the engine install {wrong!r}: [[engine.install]] lists {listed}")
+    return (*ideas, *(_switch_to(install) for install in installs if install.name not in named))
+
+
+def _switch_to(install: EngineInstall) -> OwnIdea:
+    build = f" ({install.version})" if install.version else ""
+    return OwnIdea(
+        statement=f"The engine install {install.name}{build} is faster than the one so far",
+        reason="another build of the engine, its libraries or its environment: listed in the settings",
+        install=install.name,
     )

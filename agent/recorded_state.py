@@ -17,7 +17,7 @@ from moeagent.agent.drive import amend_settings
 from moeagent.agent.events import Events
 from moeagent.agent.interrupt import StopRequest
 from moeagent.agent.settings import CampaignSettings
-from moeagent.agent.steps.survey import as_prior, read, take_in
+from moeagent.agent.steps.survey import as_prior, further_engines, read, take_in
 from moeagent.agent.world import RungReport, StartReport, launches_in
 from moeagent.memory.errors import TapeError
 from moeagent.memory.findings.store import Finding
@@ -141,6 +141,7 @@ class RecordedState:
         found = read(self.loop, outputs)
         error = as_error(found.findings)
         concluded = take_in(self.loop, found, EngineInstall.model_validate(outputs["install"]))
+        self.loop.surveyed.engines = further_engines(self.loop, outputs)
         self.surveyed = concluded if error is None else str(error)
 
     def _launched(self, launch: Launch) -> None:

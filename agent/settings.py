@@ -51,7 +51,7 @@ class EngineSettings(Record):
     env: dict[EnvName, str] = Field(default_factory=dict)
     """Set for every launch and for the survey's questions to the engine; no knob, unlike the baseline's."""
     install: tuple[EngineInstall, ...] = ()
-    """Further installs of the engine that the campaign may switch to."""
+    """Further installs of the engine, such as a newer virtual environment: each is tried as an idea."""
 
 
 class BaselineSettings(Record):
@@ -120,6 +120,8 @@ class OwnIdea(Record):
     env: dict[EnvName, str] = Field(default_factory=dict)
     without_flags: tuple[FlagName, ...] = ()
     without_env: tuple[EnvName, ...] = ()
+    install: str = ""
+    """Name of one of the engine installs, to run it instead of the one so far."""
 
 
 class OutputCheckSettings(Record):

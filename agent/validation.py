@@ -18,4 +18,4 @@ def sure_death(config: ServerConfig, loop: Loop) -> str | None:
 def _known(loop: Loop) -> Known:
     settings, facts = loop.settings, loop.surveyed
     own = {*settings.baseline.env, *(name for idea in settings.idea for name in idea.env)}
-    return Known(facts.engine, facts.host, loop.predictor, trusted_env=own)
+    return Known(facts.engine, facts.host, loop.predictor, trusted_env=own, further=facts.engines)

@@ -7,7 +7,7 @@ there: a server of the same launch that still runs is adopted, never started twi
 import base64
 import json
 import time
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from pathlib import Path
 from typing import Any, TypeVar
 
@@ -26,8 +26,11 @@ from moeagent.memory.records import Launch, Scope, ServerConfig
 from moeagent.memory.records.approval import Question, Said
 from moeagent.memory.tape.lines import Json
 from moeagent.tools.engines.log_lines import compiling_patterns
+from moeagent.tools.engines.probe_cache import ProbeCache
+from moeagent.tools.engines.probing import run_probes
 from moeagent.tools.engines.registry import engine_by_name
 from moeagent.tools.hosts.command import Command
+from moeagent.tools.hosts.protocol import CommandResult
 from moeagent.tools.load.compiling import compiled_since, length_before, with_compilation
 from moeagent.tools.load.gpu_figures import kept_samples, with_gpus
 from moeagent.tools.load.on_host import run_rung_on_host
@@ -48,6 +51,8 @@ INFO_TIMEOUT_S = 20.0
 CONNECT_S = 60.0
 FIRST_PROMPT_S = 600.0
 """The first prefill may compile kernels: as long as a request may wait for its first byte in a rung."""
+PROBES = ".probes"
+"""Below the folder of the runs: what slow questions to an engine gave, by its version."""
 FORWARDED_STREAMS = 200
 """Streams that a forwarded port carries without slowing them; more are loaded from the host itself."""
 
@@ -67,6 +72,7 @@ class Workbench:
         self._settings = settings
         self._run = run
         self._store = root / STORE
+        self._probes = root / PROBES
         self._events = events
         self._stop = stop
         self._approver = approver
@@ -91,18 +97,21 @@ class Workbench:
         # A host that cannot be reached is one clear error, not a survey full of failed commands.
         place.host.run(Command(("true",), repeatable=True), timeout_s=CONNECT_S)
         install = next(iter(place.installs.values()))
-        outputs = run_survey(place.host, self._engine, install, place.model)
+        cache = ProbeCache(self._probes)
+        outputs = run_survey(place.host, self._engine, install, place.model, cache=cache)
+        asked = {
+            name: run_probes(place.host, self._engine.probes(other), cache=cache)
+            for name, other in place.installs.items()
+            if other is not install
+        }
         return {
             "model": place.model,
             "simulated": place.host.simulated,
             "install": install.model_dump(mode="json"),
-            "outputs": {
-                name: {
-                    "exit_code": result.exit_code,
-                    "stdout": base64.b64encode(result.stdout).decode(),
-                    "stderr": base64.b64encode(result.stderr).decode(),
-                }
-                for name, result in outputs.items()
+            "outputs": _recorded(outputs),
+            "further": {
+                name: {"install": place.installs[name].model_dump(mode="json"), "outputs": _recorded(results)}
+                for name, results in asked.items()
             },
         }
 
@@ -380,3 +389,14 @@ class Workbench:
     def _fill(self, step: str, done: int, total: int, tokens: int, rate: float) -> None:
         self._stop.check()
         self._events.emit(Progress(step, f"{done} of {total or '?'} requests", done, total, rate))
+
+
+def _recorded(outputs: Mapping[str, CommandResult]) -> Json:
+    return {
+        name: {
+            "exit_code": result.exit_code,
+            "stdout": base64.b64encode(result.stdout).decode(),
+            "stderr": base64.b64encode(result.stderr).decode(),
+        }
+        for name, result in outputs.items()
+    }

@@ -8,7 +8,8 @@ from moeagent.agent.proposers.view import PriorFinding
 from moeagent.agent.state import State
 from moeagent.memory.findings.store import Finding, workload_text
 from moeagent.memory.ledger import CampaignFacts
-from moeagent.memory.records import HostFacts, ModelFacts, Scope
+from moeagent.memory.records import EngineFacts, HostFacts, ModelFacts, Scope
+from moeagent.tools.engines.probing import answered
 from moeagent.tools.engines.protocol import EngineInstall
 from moeagent.tools.hosts.protocol import CommandResult
 from moeagent.tools.survey.findings import as_error
@@ -23,6 +24,9 @@ def survey(loop: Loop, state: State) -> State:
     if error is not None:
         raise error
     concluded = take_in(loop, found, install)
+    loop.surveyed.engines = further_engines(loop, recorded)
+    for name in sorted(loop.surveyed.installs.keys() - loop.surveyed.engines.keys()):
+        loop.note(f"install {name}", f"{loop.engine.name} does not answer there: it is not tried")
     goal = loop.settings.goal.name
     known = loop.world.known(concluded.scope, workload_text(loop.settings.workload), goal)
     loop.surveyed.priors = tuple(as_prior(finding) for finding in known)
@@ -63,6 +67,16 @@ def read(loop: Loop, recorded: dict[str, Any]) -> Survey:
         host_name=loop.settings.host.target,
         simulated=recorded["simulated"],
     )
+
+
+def further_engines(loop: Loop, recorded: dict[str, Any]) -> dict[str, EngineFacts]:
+    """The further installs by their own word, as far as they answer."""
+    found = {}
+    for name, asked in recorded.get("further", {}).items():
+        outputs = {probe: _result(output) for probe, output in asked["outputs"].items()}
+        if answered(outputs):
+            found[name] = loop.engine.facts(outputs, EngineInstall.model_validate(asked["install"]))
+    return found
 
 
 def _result(output: dict[str, Any]) -> CommandResult:
