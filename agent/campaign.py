@@ -19,11 +19,10 @@ from moeagent.agent.interrupt import StopRequest, stop_on_signals
 from moeagent.agent.loop import Loop
 from moeagent.agent.loop_version import check_stamp, stamp
 from moeagent.agent.notify.hook import told_at_the_end
-from moeagent.agent.own_ideas import OwnIdeasFirst
 from moeagent.agent.pause import PauseWatch, Slice
 from moeagent.agent.predictor import CampaignPredictor
 from moeagent.agent.proposers.playbook import Playbook
-from moeagent.agent.proposing import let_model_propose
+from moeagent.agent.proposing import seat_proposer
 from moeagent.agent.settings import CampaignSettings
 from moeagent.agent.show.as_json import json_text
 from moeagent.agent.show.files import write_reports
@@ -36,7 +35,7 @@ from moeagent.memory.lock import held
 from moeagent.memory.records.approval import Question, Said
 from moeagent.memory.run_folder import RunFolder, new_run_id, write_private
 from moeagent.memory.run_view import RunView
-from moeagent.memory.tape.fork import fork_tape
+from moeagent.memory.tape.fork import check_line, fork_tape
 from moeagent.memory.tape.lines import Json
 from moeagent.memory.tape.tape import EndOfTapeError, Tape
 from moeagent.tools.engines.registry import engine_by_name
@@ -147,11 +146,15 @@ def replay(folder: RunFolder) -> dict[str, Any]:
 
 
 def fork(source: RunFolder, root: Path, at_line: int, run_id: str | None = None) -> RunFolder:
-    """A new run that is the source up to a tape line; `resume` goes on from there."""
-    now = datetime.now(UTC)
+    """A new run that is the source up to a tape line; `resume` goes on from there.
+
+    Raises InputError where the line is not there.
+    """
+    now, tape = datetime.now(UTC), source.read_tape()
+    check_line(tape, at_line)
     folder = RunFolder.create(root, run_id or new_run_id(now, secrets.token_hex(2)))
     header = {
-        **source.read_tape().header,
+        **tape.header,
         "run": folder.id,
         "created_at": now.isoformat(timespec="seconds"),
         "parent": {"run": source.id, "line": at_line},
@@ -187,9 +190,7 @@ def build_loop(
         predictor=predictor,
         events=events,
     )
-    let_model_propose(loop)
-    if settings.idea:
-        loop.proposer = OwnIdeasFirst(settings.idea, loop.proposer, predictor)
+    seat_proposer(loop)
     return loop
 
 

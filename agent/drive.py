@@ -7,11 +7,14 @@ from moeagent.agent.approval.answers import awaited
 from moeagent.agent.events import Progress
 from moeagent.agent.graph import Step, build, recursion_limit
 from moeagent.agent.loop import Loop
-from moeagent.agent.proposing import renew_model
+from moeagent.agent.proposing import renew_model, seat_proposer
 from moeagent.agent.settings import CampaignSettings
 from moeagent.agent.state import State
 from moeagent.memory.errors import Interrupted, MoeagentError, TapeError
 from moeagent.memory.tape.lines import Json
+
+PROPOSING = frozenset(("llm", "prompt", "idea"))
+"""Settings that say who proposes, and how."""
 
 
 def drive(loop: Loop, nodes: Mapping[str, Step] = steps.NODES) -> None:
@@ -71,8 +74,15 @@ def _taken_up(loop: Loop) -> State:
 def amend_settings(loop: Loop, amend: Json) -> None:
     """From here on the run has these limits, this goal, this policy: a resume may change them."""
     if amend:
-        merged = loop.settings.model_dump(mode="json")
-        for name, given in amend.items():
-            merged[name] = {**merged[name], **given} if isinstance(given, dict) else given
-        loop.settings = CampaignSettings(**merged)
+        loop.settings = amended(loop.settings, amend)
+        if PROPOSING & amend.keys():
+            seat_proposer(loop)
         renew_model(loop)
+
+
+def amended(settings: CampaignSettings, amend: Json) -> CampaignSettings:
+    """The settings with some of them replaced; of a section only those that are given."""
+    merged = settings.model_dump(mode="json")
+    for name, given in amend.items():
+        merged[name] = {**merged[name], **given} if isinstance(given, dict) else given
+    return CampaignSettings(**merged)

@@ -1,18 +1,28 @@
 """Who proposes in this campaign, and what a language model may look up."""
 
 from moeagent.agent.loop import Loop
+from moeagent.agent.own_ideas import OwnIdeasFirst
 from moeagent.agent.proposers.fallback import FallbackProposer
 from moeagent.agent.proposers.model import ModelProposer
 from moeagent.agent.settings import LimitSettings
 from moeagent.agent.validation import problems_of
+from moeagent.prompts.loader import Prompts
 from moeagent.tools.llm.client import ChatModel
 from moeagent.tools.llm.records import CallLimits, Endpoint
 
 MOST_LINES = 20
 
 
-def let_model_propose(loop: Loop) -> None:
-    """Give the turn to the configured language model, with the playbook behind it."""
+def seat_proposer(loop: Loop) -> None:
+    """Give the turn to whom the settings name: the engineer's own ideas, a language model, the playbook."""
+    loop.proposer, loop.chat = loop.playbook, None
+    _let_model_propose(loop)
+    if loop.settings.idea:
+        loop.proposer = OwnIdeasFirst(loop.settings.idea, loop.proposer, loop.predictor)
+
+
+def _let_model_propose(loop: Loop) -> None:
+    """The configured language model, with the playbook behind it."""
     settings = loop.settings.llm
     if settings.base_url is None:
         return
@@ -35,6 +45,7 @@ def let_model_propose(loop: Loop) -> None:
         validate=lambda config: problems_of(config, loop),
         predictor=loop.predictor,
         look_ups=look_ups,
+        prompts=Prompts(loop.settings.prompt),
     )
     loop.proposer = FallbackProposer(model, loop.playbook)
 

@@ -9,7 +9,7 @@ import re
 from moeagent.agent.loop import Loop
 from moeagent.memory.errors import ModelEndpointError
 from moeagent.memory.records import Diagnosis
-from moeagent.prompts.loader import load_prompt
+from moeagent.prompts.loader import Prompt, Prompts
 from moeagent.tools.diagnosis.catalogue import load_catalogue
 from moeagent.tools.diagnosis.selection import ModelAnswer, accept_model_answer, select_lines
 from moeagent.tools.llm.client import ChatModel
@@ -33,7 +33,7 @@ def second_opinion(loop: Loop, launch: str, log_text: str, found: Diagnosis) -> 
     if loop.chat is None or loop.chat.closed or not is_unsure(found):
         return found
     try:
-        told = ask(loop.chat, loop.engine.name, log_text, found)
+        told = ask(loop.chat, loop.engine.name, log_text, found, Prompts(loop.settings.prompt).load("cause"))
     except (ModelEndpointError, UnusableAnswerError) as error:
         loop.note(launch, f"the language model named no cause, the log decides: {one_line(error)}")
         return found
@@ -42,10 +42,10 @@ def second_opinion(loop: Loop, launch: str, log_text: str, found: Diagnosis) -> 
     return told or found
 
 
-def ask(chat: ChatModel, engine: str, log_text: str, found: Diagnosis) -> Diagnosis | None:
+def ask(chat: ChatModel, engine: str, log_text: str, found: Diagnosis, prompt: Prompt) -> Diagnosis | None:
     """One question. Raises ModelEndpointError without an answer, UnusableAnswerError for one of no form."""
     guess = f"{found.failure_class} ({found.confidence:.0%})"
-    text = load_prompt("cause").render(engine=engine, classes=classes(), found=guess, lines=shown(log_text))
+    text = prompt.render(engine=engine, classes=classes(), found=guess, lines=shown(log_text))
     answer = chat.ask([Message(role="user", content=text)], ModelAnswer)
     accepted = accept_model_answer(log_text, answer.model_dump(by_alias=True))
     return None if accepted is None or accepted.failure_class == HEALTHY else accepted

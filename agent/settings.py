@@ -18,6 +18,7 @@ from moeagent.memory.errors import InputError
 from moeagent.memory.records import Constraint, FlagValue, Goal, Record, Workload
 from moeagent.memory.records.config import EnvName, FlagName
 from moeagent.tools.engines.protocol import EngineInstall
+from moeagent.tools.hosts.wrappers import WrapperSpec
 
 SETTINGS_FILE = "moeagent.toml"
 
@@ -50,6 +51,10 @@ class EngineSettings(Record):
     """Launch command up to the flags, in place of the engine's own default."""
     env: dict[EnvName, str] = Field(default_factory=dict)
     """Set for every launch and for the survey's questions to the engine; no knob, unlike the baseline's."""
+    wrapper: WrapperSpec | None = None
+    """What `command` is started through, such as [engine.wrapper] command = ["docker", "run", "--gpus=all",
+    "-v=/models:/models", "IMAGE"]. docker, podman and Slurm are known; for another say how to tag, find, stop
+    and kill what it starts."""
     install: tuple[EngineInstall, ...] = ()
     """Further installs of the engine, such as a newer virtual environment: each is tried as an idea."""
 
@@ -180,6 +185,8 @@ class CampaignSettings(BaseSettings):
     output_check: OutputCheckSettings = OutputCheckSettings()
     sim: SimSettings = SimSettings()
     notify: NotifySettings = NotifySettings()
+    prompt: dict[str, str] = Field(default_factory=dict)
+    """Prompts of your own by name, in place of those that `moeagent prompt` shows: whole texts with headers."""
     idea: tuple[OwnIdea, ...] = ()
     """The engineer's own hypotheses, tried first and judged like any other."""
     approve: Annotated[Mode, BeforeValidator(_as_mode)] = "never"

@@ -13,11 +13,20 @@ from moeagent.memory.tape.lines import Entry, Json, TapeFile
 class RunView:
     """Header and ledger of one run, with the questions that log and report ask of them."""
 
-    def __init__(self, run: str, header: Json, ledger: Ledger, ended: Json | None = None) -> None:
+    def __init__(
+        self,
+        run: str,
+        header: Json,
+        ledger: Ledger,
+        ended: Json | None = None,
+        changed: Json | None = None,
+    ) -> None:
         self.run = run
         self.header = header
         self.ledger = ledger
         self._ended = ended
+        self.changed: Json = changed or {}
+        """Settings that a fork began with in place of its parent's."""
 
     @classmethod
     def read(cls, folder: RunFolder) -> "RunView":
@@ -42,11 +51,18 @@ class RunView:
     def _of(cls, tape: TapeFile, entries: Iterable[Entry]) -> "RunView":
         last = tape.entries[-1]
         ended = last.body if last.type == "marker" and last.body["marker"] != "resume" else None
-        return cls(tape.header["run"], tape.header, Ledger.from_entries(entries), ended)
+        ledger = Ledger.from_entries(entries)
+        return cls(tape.header["run"], tape.header, ledger, ended, _changed(tape))
 
     def with_ledger(self, ledger: Ledger) -> "RunView":
         """The same run with other decisions."""
-        return RunView(self.run, self.header, ledger, self._ended)
+        return RunView(self.run, self.header, ledger, self._ended, self.changed)
+
+    @property
+    def parent(self) -> tuple[str, int] | None:
+        """(run, tape line) that this run goes on from, where it is a fork or was salvaged."""
+        parent = self.header.get("parent")
+        return (str(parent["run"]), int(parent["line"])) if parent else None
 
     @property
     def simulated(self) -> bool:
@@ -118,6 +134,8 @@ class RunView:
             "status": self.status,
             "reason": self.reason,
             "simulated": self.simulated,
+            "parent": self.header.get("parent"),
+            "changed": self.changed,
             "goal": self.header["settings"]["goal"],
             "workload": self.header["settings"]["workload"],
             "host": ledger.facts.host.model_dump(mode="json") if ledger.facts else None,
@@ -169,3 +187,9 @@ def _launch(launch: Launch) -> dict[str, Any]:
     for rung, shown in zip(launch.rungs, told["rungs"], strict=True):
         shown["energy_per_token_j"] = rung.energy_per_token_j
     return told
+
+
+def _changed(tape: TapeFile) -> Json:
+    parent = tape.header.get("parent")
+    markers = (e.body for e in tape.entries if e.type == "marker" and parent and e.line_no > parent["line"])
+    return next((body.get("amend", {}) for body in markers if body["marker"] == "resume"), {})

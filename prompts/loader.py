@@ -13,7 +13,8 @@ rendered incompletely is an error, never a text with a hole.
 
 import hashlib
 import re
-from dataclasses import dataclass
+from collections.abc import Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from importlib.resources import files
 from pathlib import Path
@@ -80,6 +81,27 @@ def _header_field(line: str, file: str) -> tuple[str, str]:
     if not colon:
         raise PromptError(f"prompt file {file}: header line {line!r} is not `key: value`")
     return key.strip(), value.strip()
+
+
+@dataclass(frozen=True)
+class Prompts:
+    """The prompts of one campaign: those that come with the package, and the user's in their place."""
+
+    own: Mapping[str, str] = field(default_factory=dict)
+    """Whole texts with their headers, by name."""
+
+    def load(self, name: str) -> Prompt:
+        """The prompt of this name; raises PromptError for one that does not exist or is faulty.
+
+        A user's must have the variables of the one whose place it takes: its reader gives no others.
+        """
+        given = load_prompt(name)
+        if name not in self.own:
+            return given
+        prompt = parse_prompt(self.own[name], f"of your own in place of {name}")
+        if set(prompt.variables) != set(given.variables):
+            raise PromptError(f"your prompt {name} must use the variables {', '.join(given.variables)}")
+        return prompt
 
 
 @lru_cache(maxsize=32)

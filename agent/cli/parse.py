@@ -1,5 +1,6 @@
 """What the command line says, as settings."""
 
+import tomllib
 from difflib import get_close_matches
 from pathlib import Path
 from typing import Any, get_args
@@ -112,3 +113,26 @@ def variables(words: list[str]) -> dict[str, str]:
             raise InputError(f"--env {word!r}: write NAME=value, such as NCCL_MIN_NCHANNELS=8")
         found[name] = value
     return found
+
+
+def settings(words: list[str]) -> dict[str, Any]:
+    """`goal.min_effect=0.05` words as settings to lay over: TOML values, or plain text. Raises InputError."""
+    found: dict[str, Any] = {}
+    for word in words:
+        key, equals, value = word.partition("=")
+        section, _, name = key.strip().partition(".")
+        if not equals or not section:
+            raise InputError(f"--set {word}: write KEY=VALUE, such as goal.min_effect=0.05")
+        read = _toml_value(value.strip())
+        if not name:
+            found[section] = read
+        elif isinstance(found.setdefault(section, {}), dict):
+            found[section][name] = read
+    return found
+
+
+def _toml_value(text: str) -> Any:
+    try:
+        return tomllib.loads(f"value = {text}")["value"]
+    except tomllib.TOMLDecodeError:
+        return text

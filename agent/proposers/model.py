@@ -13,7 +13,7 @@ from moeagent.agent.proposers.question import Question
 from moeagent.agent.proposers.vetting import problems_of
 from moeagent.agent.proposers.view import CampaignView
 from moeagent.memory.records import ServerConfig
-from moeagent.prompts.loader import load_prompt
+from moeagent.prompts.loader import Prompts
 from moeagent.tools.llm.client import ChatModel
 from moeagent.tools.llm.parsing import UnusableAnswerError
 from moeagent.tools.llm.records import Message, Role
@@ -42,10 +42,12 @@ class ModelProposer:
         validate: Validate,
         predictor: Predictor | None = None,
         look_ups: Mapping[str, LookUp] | None = None,
+        prompts: Prompts | None = None,
     ) -> None:
         self.chat, self.playbook = chat, playbook
         self._validate, self._predictor = validate, predictor
         self._look_ups = dict(look_ups or {})
+        self._prompts = prompts or Prompts()
 
     @property
     def name(self) -> str:
@@ -59,7 +61,7 @@ class ModelProposer:
         is reached.
         """
         question = self.playbook.question(view)
-        turn = _Turn(question, look_ups_of(question, self._predictor, self._look_ups))
+        turn = _Turn(question, look_ups_of(question, self._predictor, self._look_ups), self._prompts)
         turn.begin(briefing(view, question.limits, self.playbook.ranking(view)))
         while True:
             try:
@@ -102,17 +104,17 @@ class ModelProposer:
 class _Turn:
     """The conversation of one turn, and what is left of its look-ups and attempts."""
 
-    def __init__(self, question: Question, look_ups: Mapping[str, LookUp]) -> None:
-        self.question, self._tools = question, look_ups
+    def __init__(self, question: Question, look_ups: Mapping[str, LookUp], prompts: Prompts) -> None:
+        self.question, self._tools, self._prompts = question, look_ups, prompts
         self.messages: list[Message] = []
         self._look_ups = self._rejections = 0
 
     def begin(self, variables: dict[str, str]) -> None:
         """The first two messages."""
         names = ", ".join(sorted(self._tools))
-        system = load_prompt("engineer").render(engine=self.question.base.engine, look_ups=names)
+        system = self._prompts.load("engineer").render(engine=self.question.base.engine, look_ups=names)
         self._add("system", system)
-        self._add("user", load_prompt("turn").render(**variables))
+        self._add("user", self._prompts.load("turn").render(**variables))
 
     def look_up(self, answer: ModelAnswer) -> None:
         """Answers the model's question; raises NoIdeaError when it asks without end."""
@@ -128,7 +130,7 @@ class _Turn:
             result = self._tools[tool](query)[:MAX_RESULT].replace("</data>", "")
         else:
             result = f"there is no look-up of this name; there are {', '.join(sorted(self._tools))}"
-        prompt = load_prompt("looked_up")
+        prompt = self._prompts.load("looked_up")
         self._add("user", prompt.render(tool=tool, query=query, result=result, left=str(max(left, 0))))
 
     def reject(self, answer: ModelAnswer, problems: str) -> None:
@@ -140,7 +142,7 @@ class _Turn:
             )
         self._add("assistant", answer.model_dump_json())
         left = str(MAX_REJECTIONS - self._rejections + 1)
-        self._add("user", load_prompt("rejected").render(problems=problems, left=left))
+        self._add("user", self._prompts.load("rejected").render(problems=problems, left=left))
 
     def _add(self, role: Role, content: str) -> None:
         self.messages.append(Message(role=role, content=content))

@@ -4,6 +4,7 @@ from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
 
+from moeagent.agent.show.family import parent_text
 from moeagent.agent.show.in_force import in_force_tables
 from moeagent.agent.show.lines import rung_text
 from moeagent.agent.show.plain import Text
@@ -30,6 +31,8 @@ def print_log(view: RunView, console: Console) -> None:
     if view.simulated:
         console.print(Text(SIMULATED, style="bold yellow"))
     console.print(Text(f"run {view.run}  goal {view.goal}  {view.status}: {view.reason}".rstrip(": ")))
+    if view.parent:
+        console.print(Text(parent_text(view), style="cyan"))
     console.print(measured_table(view))
     power = power_table(view)
     if power is not None:

@@ -4,6 +4,7 @@ from collections.abc import Sequence
 
 from moeagent.agent.show.calibrated import calibration_sentence, scores
 from moeagent.agent.show.constraints import constraints_sentence
+from moeagent.agent.show.family import parent_text
 from moeagent.agent.show.left import binding, resume_command, tiers
 from moeagent.agent.show.markup import cell, code, table
 from moeagent.agent.show.power import HEAD, power_rows
@@ -51,6 +52,7 @@ def _answer(view: RunView) -> list[str]:
     lines = [f"# Findings of run {view.run}", ""]
     lines += [f"**{SIMULATED}.**", ""] if view.simulated else []
     lines += [f"Goal: {view.goal}. Status: {view.status}{': ' + view.reason if view.reason else ''}.", ""]
+    lines += [f"This run {cell(parent_text(view))}.", ""] if view.parent else []
     lines += ["## The answer", ""]
     if view.best is None:
         return [*lines, "Nothing was measured.", ""]

@@ -27,6 +27,8 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
             "simulated": False,
             "hypotheses": 0,
             "best": "",
+            "parent": None,
+            "changed": {},
         }
     verdict = view.best_verdict
     gain = view.gain
@@ -40,4 +42,6 @@ def _summary(folder: RunFolder) -> dict[str, Any]:
         "simulated": view.simulated,
         "hypotheses": len(view.ledger.hypotheses),
         "best": f"{verdict.hypothesis} {effect_text(gain)}" if verdict and gain else "baseline",
+        "parent": view.header.get("parent"),
+        "changed": view.changed,
     }

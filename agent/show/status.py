@@ -6,6 +6,7 @@ from typing import Any
 
 from rich.console import Group, RenderableType
 
+from moeagent.agent.show.family import parent_text
 from moeagent.agent.show.log import best_text, verdict_text
 from moeagent.agent.show.plain import Text
 from moeagent.agent.show.spent import Spent, spent
@@ -93,6 +94,8 @@ def status_text(found: Standing) -> RenderableType:
     parts: list[RenderableType] = [Text(SIMULATED, style="bold yellow")] if view.simulated else []
     reason = f": {view.reason}" if found.ended and view.reason else ""
     parts.append(Text(f"run {view.run}  goal {view.goal}  {found.status}{reason}"))
+    if view.parent:
+        parts.append(Text(parent_text(view), style="cyan"))
     if found.worker and found.doing:
         parts.append(Text(f"now: {found.doing} ({found.worker})", style="bold blue"))
     elif found.doing:

@@ -4,7 +4,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 from moeagent.memory.errors import InputError
-from moeagent.memory.tape.lines import Entry, Json, read_tape
+from moeagent.memory.tape.lines import Entry, Json, TapeFile, read_tape
 from moeagent.memory.tape.tape import FORMAT, Writer
 
 
@@ -13,10 +13,15 @@ def fork_tape(source: Path, target: Path, *, at_line: int, header: Json) -> int:
 
     A request whose response lies beyond the cut is left out. Raises InputError where the line is not there.
     """
-    entries = read_tape(source).entries
-    if not 1 <= at_line <= entries[-1].line_no:
-        raise InputError(f"--at {at_line}: the tape has lines 1 to {entries[-1].line_no}")
-    return copy_entries([e for e in entries[1:] if e.line_no <= at_line], target, header)
+    tape = read_tape(source)
+    check_line(tape, at_line)
+    return copy_entries([e for e in tape.entries[1:] if e.line_no <= at_line], target, header)
+
+
+def check_line(tape: TapeFile, line: int) -> None:
+    """Raise InputError where the tape has no such line."""
+    if not 1 <= line <= tape.entries[-1].line_no:
+        raise InputError(f"--at {line}: the tape has lines 1 to {tape.entries[-1].line_no}")
 
 
 def copy_entries(entries: Sequence[Entry], target: Path, header: Json) -> int:

@@ -40,6 +40,7 @@ class Tape:
     def __init__(self, recorded: TapeFile | None, writer: "Writer | None") -> None:
         self._recorded = list(_replayable(recorded.entries)) if recorded else []
         self._at = 0
+        self._went_on = False
         self._writer = writer
         self.header: Json = recorded.header if recorded else {}
         self.on_amend: Callable[[Json], None] = lambda amend: None
@@ -76,9 +77,8 @@ class Tape:
 
     def waits_for_more(self) -> bool:
         """True when entries are still recorded, or a resume marker says that the run went on here."""
-        before = self._at
         self._pass_markers()
-        return self._at > before or self._at < len(self._recorded)
+        return self._went_on or self._at < len(self._recorded)
 
     def perform(self, kind: str, request: Json, effect: Callable[[], Json]) -> Json:
         """The answer of the outside world to this request, recorded or performed now.
@@ -88,9 +88,10 @@ class Tape:
         Raises DivergenceError when the recorded request differs, EndOfTapeError when a replay has no more.
         """
         asked = {"kind": kind, "request": rounded(request)}
-        self._pass_markers()
+        self._begin()
         if self._at < len(self._recorded):
             answer = self._recorded_answer(asked)
+            self._pass_markers()
         else:
             answer = self._perform_now(asked, effect)
         return _unwrap(answer)
@@ -98,9 +99,10 @@ class Tape:
     def decide(self, kind: str, value: Json) -> None:
         """Record a conclusion of the loop, or check that it is the recorded one."""
         decided = {"kind": kind, "value": rounded(value)}
-        self._pass_markers()
+        self._begin()
         if self._at < len(self._recorded):
             self._expect("decision", decided)
+            self._pass_markers()
             return
         self._live_writer(f"the decision {kind}").append("decision", decided)
 
@@ -149,10 +151,16 @@ class Tape:
             )
         return self._writer
 
+    def _begin(self) -> None:
+        self._pass_markers()
+        self._went_on = False
+
     def _pass_markers(self) -> None:
+        """What a marker changes holds for the very next step, not only from its first request on."""
         while self._at < len(self._recorded) and self._recorded[self._at].type == "marker":
             self.on_amend(self._recorded[self._at].body.get("amend", {}))
             self._at += 1
+            self._went_on = True
 
 
 class Writer:

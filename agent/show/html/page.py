@@ -7,6 +7,7 @@ from markupsafe import Markup
 from moeagent.agent.show import plots
 from moeagent.agent.show.calibrated import calibration_sentence, scores
 from moeagent.agent.show.curves import Curve, curves
+from moeagent.agent.show.family import parent_text
 from moeagent.agent.show.html.answer import answer
 from moeagent.agent.show.html.environment import configurations_table, environment_table
 from moeagent.agent.show.html.measured import (
@@ -46,6 +47,7 @@ def _content(folder: RunFolder, view: RunView) -> dict[str, Any]:
         "view": view,
         "reviews": read_reviews(folder),
         "simulated": SIMULATED if view.simulated else "",
+        "parent": parent_text(view),
         "answer": answer(view, found),
         "conclusion": view.ledger.conclusion,
         "curves": found,
