@@ -1,4 +1,4 @@
-"""Two installs of an engine in Python: each asked for its own flags, once per version, and checked by them."""
+"""Two installs of an engine in Python, each asked for its own flags once per version, and checked by them."""
 
 import sys
 from pathlib import Path
