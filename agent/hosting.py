@@ -7,7 +7,9 @@ from moeagent.agent.place import SIM
 from moeagent.agent.secret_settings import refuse_secrets
 from moeagent.agent.settings import CampaignSettings
 from moeagent.memory.errors import InputError
+from moeagent.tools.engines.protocol import EngineInstall
 from moeagent.tools.engines.registry import engine_by_name
+from moeagent.tools.engines.wrapping import through_wrapper
 
 ENGINE_PROGRAMS = ("llama-server", "vllm", "sglang")
 GPU_PROGRAMS = ("nvidia-smi", "rocm-smi")
@@ -30,6 +32,7 @@ def prepare(settings: CampaignSettings) -> CampaignSettings:
     """Settings that a campaign can start with. Raises InputError for what is missing, or a secret in them."""
     refuse_secrets(settings)
     _check_prices(settings)
+    _check_wrappers(settings)
     engine = engine_by_name(settings.engine.name)
     settings = settings.model_copy(
         update={
@@ -56,6 +59,14 @@ def _check_prices(settings: CampaignSettings) -> None:
         raise InputError("limits.llm_money needs llm.price_per_million_input or _output: set them in [llm]")
     if machine is None and any(rule.cost_over is not None for rule in settings.policy.rule):
         raise InputError("a rule of the policy says cost_over, which needs host.price_per_hour: set it")
+
+
+def _check_wrappers(settings: CampaignSettings) -> None:
+    """Raises InputError for an install whose server could not be found and stopped again."""
+    engine = settings.engine
+    own = EngineInstall(command=engine.command, env=engine.env, wrapper=engine.wrapper)
+    for install in (own, *engine.install):
+        through_wrapper(install)
 
 
 def _with_sim_defaults(settings: CampaignSettings) -> CampaignSettings:

@@ -9,6 +9,7 @@ from moeagent.agent.settings import CampaignSettings, HostSettings
 from moeagent.memory.errors import InputError
 from moeagent.tools.engines.protocol import EngineInstall
 from moeagent.tools.engines.registry import default_install
+from moeagent.tools.engines.wrapping import through_wrapper
 from moeagent.tools.hosts.environment import HostWithEnvironment
 from moeagent.tools.hosts.factory import open_host
 from moeagent.tools.hosts.local import LocalHost
@@ -78,4 +79,5 @@ def _installs(settings: CampaignSettings, own: EngineInstall) -> dict[str, Engin
         own = own.model_copy(update={"command": settings.engine.command})
     if settings.engine.env:
         own = own.model_copy(update={"env": {**own.env, **settings.engine.env}})
-    return {own.name: own, **{install.name: install for install in settings.engine.install}}
+    own = own.model_copy(update={"wrapper": settings.engine.wrapper})
+    return {each.name: through_wrapper(each) for each in (own, *settings.engine.install)}

@@ -8,7 +8,7 @@ from pydantic import Field
 
 from moeagent.agent.approval.expected import expected_launch
 from moeagent.agent.approval.policy import Ruling, rule_on
-from moeagent.agent.approval.question import SHOWN_PORT, rendered, subject_of
+from moeagent.agent.approval.question import SHOWN_PORT, install_of, rendered, subject_of
 from moeagent.agent.loop import Loop, SurveyFacts
 from moeagent.agent.own_ideas import OwnIdeasFirst
 from moeagent.agent.proposers.protocol import Draft, Proposer
@@ -30,7 +30,9 @@ from moeagent.memory.records import (
     ServerConfig,
 )
 from moeagent.tools.engines.protocol import EngineInstall
+from moeagent.tools.engines.wrapping import through_wrapper
 from moeagent.tools.hosts.command import Command, masked
+from moeagent.tools.hosts.wrappers import resolve
 from moeagent.tools.survey.commands import survey_commands
 
 NO_SURVEY = "the host was not surveyed"
@@ -111,13 +113,14 @@ def take_stock(loop: Loop, *, offline: bool) -> tuple[str, ...]:
 def _without_survey(loop: Loop) -> None:
     """Flags as the catalogue knows them; nothing about the machine and the model's content."""
     settings = loop.settings
-    install = EngineInstall(command=settings.engine.command)
+    engine = settings.engine
+    install = through_wrapper(EngineInstall(command=engine.command, env=engine.env, wrapper=engine.wrapper))
     loop.facts = SurveyFacts(
         host=HostFacts(name=settings.host.target, machine_id=""),
         engine=loop.engine.facts({}, install),
         model=ModelFacts(path=settings.model),
         install=install,
-        installs={each.name: each for each in settings.engine.install},
+        installs={each.name: through_wrapper(each) for each in engine.install},
     )
 
 
@@ -250,6 +253,13 @@ def _load(loop: Loop) -> str:
 
 def stop_text(loop: Loop, config: ServerConfig, launch: str) -> str:
     """How the server is stopped."""
-    tag = f"MOEAGENT_TAG=RUN/{launch}"
+    tag = f"RUN/{launch}"
+    spec = install_of(loop, config).wrapper
+    first = ""
+    if spec is not None:
+        wrapper = resolve(spec)
+        fill = {"tag": tag, "grace_s": f"{GRACE_S:g}", "script": "SCRIPT", "id": "ID"}
+        words = wrapper.filled(wrapper.declared.stop, **fill)
+        first = f"{masked(Command(words))} for what carries {tag}; "
     then = "then processes, port and GPU memory are looked at"
-    return f"SIGTERM to every process with {tag}, SIGKILL after {GRACE_S:g} s; {then}"
+    return f"{first}SIGTERM to every process of MOEAGENT_TAG={tag}, SIGKILL after {GRACE_S:g} s; {then}"

@@ -14,8 +14,10 @@ from moeagent.tools.hosts.clock import SystemClock
 from moeagent.tools.hosts.command import Command, masked, without_secrets
 from moeagent.tools.hosts.ports import free_port
 from moeagent.tools.hosts.processes import Process, ProcessState, attach, find_tagged, probe, reap
+from moeagent.tools.hosts.wrapped import read_started, stop_wrapped
+from moeagent.tools.hosts.wrappers import Wrapper, resolve
 from moeagent.tools.server.gpu_memory import still_held, used_memory
-from moeagent.tools.server.lifecycle import ServerHandle, start_server, stop_server
+from moeagent.tools.server.lifecycle import ServerHandle, server_state, start_server, stop_server
 from moeagent.tools.server.readiness import Progress, ReadyReport, wait_until_ready
 
 GRACE_S = 20.0
@@ -62,7 +64,13 @@ class Servers:
                 self._memory_before = used_memory(self._host)
             self._host.put(f"{folder}/port", f"{port}\n".encode())
         self._handles[launch] = start_server(
-            self._host, command, run=self._run, launch=launch, folder=folder, port=port
+            self._host,
+            command,
+            run=self._run,
+            launch=launch,
+            folder=folder,
+            port=port,
+            wrapper=self._wrapper(config),
         )
         return masked(command)
 
@@ -86,15 +94,12 @@ class Servers:
         """After a resume: adopt the launch's server, or start it again if it is gone. True when started."""
         if launch in self._handles:
             return False
-        folder = self._folder(launch)
-        process = attach(self._host, folder)
-        if process is not None and probe(self._host, process).alive:
-            self._handles[launch] = ServerHandle(
-                launch=launch, folder=folder, port=self._port_of(folder), process=process
-            )
+        found = self._found(launch)
+        if found is not None and server_state(self._host, found).alive:
+            self._handles[launch] = found
             return False
-        if process is not None:
-            self._retire(folder)
+        if found is not None:
+            self._give_up(found)
         self.ensure(launch, config)
         report = self.wait(launch, lambda told: self._stop.check())
         if report.outcome != "ready":
@@ -138,7 +143,7 @@ class Servers:
         """How the server is; one that is dying gets a moment to finish."""
         deadline = self._clock.now() + wait_s
         while True:
-            state = probe(self._host, self._handles[launch].process)
+            state = server_state(self._host, self._handles[launch])
             if not state.alive or self._clock.now() >= deadline:
                 return state
             self._clock.sleep(POLL_S)
@@ -171,10 +176,12 @@ class Servers:
         reap(self._host, find_tagged(self._host, f"{handle.process.tag}/"), grace_s=0.0)
         released = (lambda: not self._held()) if self._memory_before else None
         report = stop_server(self._host, handle, grace_s=GRACE_S, memory_released=released)
-        if report.processes.gone:
+        if report.gone:
             self._retire(handle.folder)
         self._handles.pop(launch, None)
         problems = [] if report.processes.gone else [f"processes {report.processes.remaining} do not end"]
+        if report.wrapped and report.wrapped.remaining:
+            problems += [f"{report.wrapped.kind} still has {', '.join(report.wrapped.remaining)}"]
         problems += [] if report.port_free else [f"port {handle.port} is still taken"]
         if report.memory_released is False:
             problems += [f"GPU {gpu} holds {mib} MiB more than before" for gpu, mib in self._held().items()]
@@ -205,7 +212,26 @@ class Servers:
         process = attach(self._host, folder)
         if process is None:
             return None
-        return ServerHandle(launch=launch, folder=folder, port=self._port_of(folder), process=process)
+        port, wrapper = self._port_of(folder), self._recorded_wrapper(folder)
+        return ServerHandle(launch=launch, folder=folder, port=port, process=process, wrapper=wrapper)
+
+    def _give_up(self, handle: ServerHandle) -> None:
+        """Of a server that is dead: what its wrapper keeps of it goes too."""
+        if handle.wrapper is not None:
+            stop_wrapped(self._host, handle.wrapper, handle.process.tag, grace_s=0.0)
+        self._retire(handle.folder)
+
+    def _wrapper(self, config: ServerConfig) -> Wrapper | None:
+        """What this configuration's install is started through."""
+        spec = self._place.installs[config.install].wrapper
+        return None if spec is None else resolve(spec)
+
+    def _recorded_wrapper(self, folder: str) -> Wrapper | None:
+        """What the server of a folder was started through; not asked where no install has a wrapper."""
+        if all(install.wrapper is None for install in self._place.installs.values()):
+            return None
+        started = read_started(self._host, folder)
+        return started.wrapper if started else None
 
     def _of_this_boot(self, launch: str) -> Process | None:
         """The process of the launch's latest start; one that a reboot ended is retired."""

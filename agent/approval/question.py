@@ -8,7 +8,9 @@ from moeagent.agent.loop import Loop
 from moeagent.agent.show.text import change_text, percent
 from moeagent.memory.records import FlagValue, Hypothesis, ServerConfig
 from moeagent.memory.records.approval import Question
+from moeagent.tools.engines.protocol import EngineInstall
 from moeagent.tools.hosts.command import masked
+from moeagent.tools.hosts.wrappers import resolve
 
 SHOWN_PORT = 20_000
 """In a command that is shown before its start; the port is chosen when the server is started."""
@@ -16,9 +18,18 @@ SHOWN_PORT = 20_000
 
 def rendered(loop: Loop, config: ServerConfig) -> str:
     """The command as it would run. Raises InputError for a flag that is never passed on."""
+    install = install_of(loop, config)
+    model = loop.surveyed.model.path
+    command = loop.engine.command(config, model=model, port=SHOWN_PORT, install=install)
+    if install.wrapper is not None:
+        command = resolve(install.wrapper).tagged(command, "RUN/LAUNCH")
+    return masked(command)
+
+
+def install_of(loop: Loop, config: ServerConfig) -> EngineInstall:
+    """The engine install that a configuration is launched with."""
     facts = loop.surveyed
-    install = facts.installs.get(config.install, facts.install)
-    return masked(loop.engine.command(config, model=facts.model.path, port=SHOWN_PORT, install=install))
+    return facts.installs.get(config.install, facts.install)
 
 
 def subject_of(loop: Loop, hypothesis: Hypothesis, config: ServerConfig) -> Subject:

@@ -11,6 +11,7 @@ from moeagent.memory.ledger import CampaignFacts
 from moeagent.memory.records import EngineFacts, HostFacts, ModelFacts, Scope
 from moeagent.tools.engines.probing import answered
 from moeagent.tools.engines.protocol import EngineInstall
+from moeagent.tools.engines.wrapping import through_wrapper
 from moeagent.tools.hosts.protocol import CommandResult
 from moeagent.tools.survey.findings import as_error
 from moeagent.tools.survey.survey import Survey, parse_survey
@@ -42,7 +43,7 @@ def take_in(loop: Loop, found: Survey, install: EngineInstall) -> CampaignFacts:
         engine=found.engine,
         model=model,
         install=install,
-        installs={each.name: each for each in loop.settings.engine.install},
+        installs={each.name: through_wrapper(each) for each in loop.settings.engine.install},
     )
     unknown = loop.predictor.learn(found.host, model)
     return CampaignFacts(

@@ -35,7 +35,7 @@ def python_probes(
 ) -> tuple[Probe, ...]:
     """For an engine in Python: its own interpreter dumps its own parser; --help only where that fails."""
     prefix = install.command or default
-    python = interpreter(prefix)
+    python = (*prefix[: install.outside], *interpreter(prefix[install.outside :]))
     script = (files("moeagent.tools.engines") / "dump_parser.py").read_text()
     installed = Command((*python, "-c", _VERSION_SCRIPT, engine), dict(install.env), repeatable=True)
     dump = Command((*python, "-c", script, engine), dict(install.env), repeatable=True)

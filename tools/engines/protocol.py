@@ -53,6 +53,8 @@ class EngineInstall(Record):
     """Flags of the deny list that the user allows for this install, such as --trust-remote-code."""
     wrapper: WrapperSpec | None = None
     """What `command` is started through: a container, a batch system."""
+    outside: int = 0
+    """How many words of `command` are the wrapper's; set by moeagent."""
 
 
 @dataclass(frozen=True)

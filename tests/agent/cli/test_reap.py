@@ -1,13 +1,16 @@
 """`moeagent reap` stops what earlier runs left, and nothing else."""
 
 import json
+import os
 import secrets
+import signal
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import typer
+from parts.containers import Runtime, runtime
 from typer.testing import CliRunner
 
 from moeagent.agent.cli import reap
@@ -15,6 +18,7 @@ from moeagent.memory.lock import held
 from moeagent.tools.hosts.command import Command
 from moeagent.tools.hosts.local import LocalHost
 from moeagent.tools.hosts.processes import Process, ProcessSpec, probe, start_detached, stop
+from moeagent.tools.hosts.wrapped import Started, write_started
 
 app = typer.Typer()
 app.command()(reap.command)
@@ -78,3 +82,53 @@ def test_people_read_what_is_left_and_how_to_stop_it(tmp_path: Path, run: str, l
     done = CliRunner().invoke(app, ["--host", "local", "--run", run, "--runs", str(tmp_path / "runs")])
     assert f"{run}/L1  pid {leftover.pid}" in done.stdout
     assert "stop them with --yes" in done.stdout
+
+
+@pytest.fixture
+def docker(tmp_path: Path) -> Iterator[Runtime]:
+    with runtime(tmp_path / "runtime") as made:
+        yield made
+
+
+def contained(docker: Runtime, folder: str, tag: str) -> Process:
+    """A container as a launch leaves it when moeagent and the client were killed."""
+    wrapper = docker.wrapper("run", "image")
+    write_started(HOST, Started(tag=tag, folder=folder, wrapper=wrapper))
+    command = wrapper.tagged(Command((*wrapper.prefix, "sleep", "600")), tag)
+    client = start_detached(HOST, ProcessSpec(command, folder, tag))
+    for _ in range(600):
+        if docker.running():
+            break
+        signal.sigtimedwait([], 0.05)
+    os.killpg(client.session, signal.SIGKILL)
+    return client
+
+
+def test_containers_whose_client_died_are_listed_and_stopped(
+    tmp_path: Path, run: str, docker: Runtime
+) -> None:
+    docker.hide(True)
+    folder = tmp_path / "box" / run / "L1"
+    contained(docker, str(folder), f"{run}/L1")
+    (tmp_path / "moeagent.toml").write_text(f'[host]\nfolder = "{tmp_path}/box"\n')
+    here = ("--config", str(tmp_path / "moeagent.toml"))
+    told = reaped(tmp_path, run, *here)
+    assert [(w["tag"], w["wrapper"], len(w["ids"])) for w in told["wrapped"]] == [(f"{run}/L1", "docker", 1)]
+    assert len(docker.running()) == 1
+    assert reaped(tmp_path, run[:-2], "--yes", *here)["wrapped"] == []
+    stopped = reaped(tmp_path, run, "--yes", *here)["stopped"]
+    assert all(report["gone"] for report in stopped)
+    assert docker.containers() == []
+    assert reaped(tmp_path, run, *here)["wrapped"] == []
+
+
+def test_a_runtime_that_does_not_answer_is_told(tmp_path: Path, run: str, docker: Runtime) -> None:
+    folder = tmp_path / "box" / run / "L1"
+    contained(docker, str(folder), f"{run}/L1")
+    (tmp_path / "moeagent.toml").write_text(f'[host]\nfolder = "{tmp_path}/box"\n')
+    docker.program.write_text("#!/bin/sh\necho cannot connect to the daemon >&2\nexit 1\n")
+    words = ["--host", "local", "--run", run, "--config", str(tmp_path / "moeagent.toml")]
+    done = CliRunner().invoke(app, [*words, "--runs", str(tmp_path / "runs")])
+    assert done.exit_code == 3
+    assert "docker cannot say what runs" in done.output
+    assert "cannot connect to the daemon" in done.output
