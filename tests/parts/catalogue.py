@@ -7,7 +7,7 @@ from dataclasses import dataclass
 from importlib.util import find_spec
 from pathlib import Path
 
-from parts import vllm
+from parts import podman, vllm
 
 
 @dataclass(frozen=True)
@@ -49,5 +49,6 @@ PARTS = {
     "mermaid": Part(
         lambda: (Path(__file__).parents[2] / "docs/_site/vendor/mermaid.min.js").is_file(), "make site"
     ),
+    "podman": Part(podman.works, "apt-get install podman runc gcc libc6-dev"),
     "openssl": Part(program("openssl"), "apt-get install openssl"),
 }
