@@ -5,8 +5,9 @@ BIN := $(VENV)/bin
 STAMP := $(VENV)/.installed
 LINKS := .links/moeagent
 WORKERS ?= auto
+MERMAID := docs/_site/vendor/mermaid.min.js
 
-.PHONY: demo demo-real example dev test lint types bench soak docs docs-check lock clean
+.PHONY: demo demo-real example dev test lint types bench soak docs docs-check site lock clean
 
 $(STAMP): pyproject.toml requirements-dev.lock
 	$(PYTHON) -c 'import sys; sys.exit("moeagent needs Python 3.11 or newer: make PYTHON=python3.12" if sys.version_info < (3, 11) else 0)'
@@ -53,9 +54,22 @@ soak: dev
 	$(BIN)/python -m pytest tests/e2e/test_chaos.py tests/e2e/test_ssh_cuts.py tests/tools/hosts -s --full
 	$(BIN)/python -m pytest tests/soak -s --full
 
-# Writes the generated parts of the documentation; docs-check fails when one is not what the code gives.
+# Writes the generated parts of the documentation, then the site into build/site. docs-check fails when a part is not
+# what the code gives, site when a link leads nowhere.
 docs: dev
 	$(BIN)/python tests/docs/generate.py
+	$(MAKE) site
+
+site: dev $(MERMAID)
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+
+# Draws the site's diagrams. Fetched once, kept with the site: a reader's browser loads nothing from elsewhere.
+$(MERMAID):
+	mkdir -p $(@D)
+	cd $(@D) && npm pack --silent mermaid@11
+	tar -xzf $(@D)/mermaid-*.tgz -C $(@D) --strip-components=2 package/dist/mermaid.min.js
+	rm $(@D)/mermaid-*.tgz
+	touch $@
 
 docs-check: dev
 	$(BIN)/python tests/docs/generate.py --check

@@ -42,6 +42,7 @@ PARTS = {
         lambda: (Path(__file__).parents[2] / "node_modules/axe-core/axe.min.js").is_file(),
         "npm install --no-save --no-package-lock axe-core@4",
     ),
+    "numactl": Part(program("numactl"), "apt-get install numactl"),
     "systemd": Part(program("systemd-analyze"), "apt-get install systemd"),
     "kubectl": Part(program("kubectl"), "apt-get install kubectl"),
     "mounts": Part(own_mounts, "run the tests as root"),
