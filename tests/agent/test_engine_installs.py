@@ -1,9 +1,9 @@
 """Two installs of an engine in Python, each asked for its own flags once per version, and checked by them."""
 
-import sys
 from pathlib import Path
 
 import pytest
+from parts.python_engine import imports, installed
 
 from moeagent.agent.events import Events
 from moeagent.agent.interrupt import StopRequest
@@ -18,36 +18,6 @@ from moeagent.memory.ledger import Ledger
 from moeagent.memory.records import HostFacts, ServerConfig
 from moeagent.tools.engines.protocol import EngineInstall
 from moeagent.tools.engines.registry import engine_by_name
-
-PARSER = """
-from pathlib import Path
-with Path(__file__).with_name("imports").open("a") as file:
-    file.write("x")
-class ServerArgs:
-    @staticmethod
-    def add_cli_args(parser):
-        parser.add_argument("--tp-size", type=int, default=1)
-        parser.add_argument("{flag}", type=int, default=1)
-"""
-
-
-def installed(folder: Path, version: str, flag: str) -> EngineInstall:
-    """A virtual environment's worth of SGLang: a distribution with a version, and a parser to import."""
-    package = folder / "sglang" / "srt"
-    package.mkdir(parents=True)
-    (package / "server_args.py").write_text(PARSER.format(flag=flag))
-    info = folder / f"sglang-{version}.dist-info"
-    info.mkdir()
-    (info / "METADATA").write_text(f"Metadata-Version: 2.1\nName: sglang\nVersion: {version}\n")
-    return EngineInstall(
-        name=folder.name,
-        command=(sys.executable, "-m", "sglang.launch_server"),
-        env={"PYTHONPATH": str(folder), "PYTHONDONTWRITEBYTECODE": "1"},
-    )
-
-
-def imports(folder: Path) -> int:
-    return len((folder / "sglang/srt/imports").read_text())
 
 
 def survey(root: Path, own: EngineInstall, further: EngineInstall):

