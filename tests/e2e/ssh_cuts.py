@@ -69,19 +69,12 @@ class Cut:
 
 
 def drawn(seed: int, runs: int, each: int) -> list[list[Cut]]:
-    """For each run its cuts in the order of the tape; every kind of effect gets about as many."""
+    """For each run its cuts, each in another effect, in the order of the tape."""
     chance = random.Random(seed)
     places = [("start", 0), ("calibrate", 0), ("load", 0), ("load", 1), ("outputs", 0), ("stop", 0)]
     places += [("start", 1), ("load", 2), ("load", 3), ("outputs", 1), ("stop", 1)]
-    deck: list[tuple[str, int]] = []
-    drawn_runs = []
-    for _ in range(runs):
-        if len(deck) < each:
-            deck += chance.sample(places, len(places))
-        chosen = sorted(set(deck[:each]), key=places.index)
-        deck = deck[each:]
-        drawn_runs.append([_cut(chance, kind, nth) for kind, nth in chosen])
-    return drawn_runs
+    hands = [sorted(chance.sample(places, each), key=places.index) for _ in range(runs)]
+    return [[_cut(chance, kind, nth) for kind, nth in hand] for hand in hands]
 
 
 def _cut(chance: random.Random, kind: str, nth: int) -> Cut:
