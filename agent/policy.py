@@ -10,7 +10,13 @@ from moeagent.memory.records import Launch, LaunchOutcome, Verdict, VerdictKind
 from moeagent.tools.stats.allocate import OpenIdea, Step, next_step
 from moeagent.tools.stats.assess import Assessment
 from moeagent.tools.stats.boundary import Plan
-from moeagent.tools.stats.confirm import Confirmation, confirm, confirmation_plan, overall_gain
+from moeagent.tools.stats.confirm import (
+    Confirmation,
+    confirm,
+    confirmation_plan,
+    launches_to_keep,
+    overall_gain,
+)
 from moeagent.tools.stats.noise import NoiseModel, noise_model
 
 NEVER_RAN = (LaunchOutcome.REFUSED,)
@@ -39,7 +45,11 @@ def launches_left(loop: Loop) -> int:
 
 def reserve_of(loop: Loop) -> int:
     """Launches kept for the confirmation; none where steps are not proven and nothing is claimed."""
-    return plan_of(loop).reserve if loop.settings.limits.prove_each_step else 0
+    if not loop.settings.limits.prove_each_step:
+        return 0
+    claim = claim_of(loop)
+    claimed = claim.supported_gain if claim else None
+    return launches_to_keep(plan_of(loop), claimed, noise_of(loop).goal)
 
 
 def judgement_of(loop: Loop, hypothesis_id: str, left: int) -> Judgement:

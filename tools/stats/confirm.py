@@ -11,12 +11,14 @@ from typing import Literal
 
 from moeagent.memory.records import Effect, Goal, Launch, Record
 from moeagent.tools.stats.assess import ENOUGH_LAUNCHES, Side
-from moeagent.tools.stats.boundary import student
+from moeagent.tools.stats.boundary import Plan, student
 from moeagent.tools.stats.contrast import interval
 from moeagent.tools.stats.noise import NoiseFloor, NoiseModel
 from moeagent.tools.stats.score import goal_series
 
 LEVEL = 0.95
+LARGEST_SHARE = 4
+"""The confirmation gets at most one launch in so many of the campaign's: the rest is for finding gains."""
 
 
 class ConfirmationPlan(Record):
@@ -59,16 +61,37 @@ def overall_gain(
     return interval(before, after, noise.goal.cautious(), level=LEVEL)
 
 
+def fresh_launches(claimed: Effect, noise: NoiseFloor) -> int:
+    """Launches a side, at least three, that tell half of the claimed gain, or its lower end, from zero.
+
+    Half, because what was selected for being large is overstated: a true gain of the claimed size is then
+    confirmed in about four of five campaigns.
+    """
+    known = noise.cautious()
+    target = math.log1p(max(claimed.low, claimed.effect / 2))
+    if target <= 0:
+        return ENOUGH_LAUNCHES
+    reach = student((1 + LEVEL) / 2, known.df) * known.sd
+    return max(ENOUGH_LAUNCHES, math.ceil(2 * (reach / target) ** 2))
+
+
+def launches_to_keep(plan: Plan, claimed: Effect | None, noise: NoiseFloor) -> int:
+    """Launches that exploring may not spend: the plan's reserve, and more once there is a gain to confirm.
+
+    claimed: the champion's gain as its verdict supports it; None while there is none.
+    """
+    if claimed is None:
+        return plan.reserve
+    return max(plan.reserve, min(2 * fresh_launches(claimed, noise), plan.launches // LARGEST_SHARE))
+
+
 def confirmation_plan(claimed: Effect, noise: NoiseFloor, *, launches_left: int) -> ConfirmationPlan:
     """As many launches a side, at least three, as tell the lower end of the claim from zero.
 
     claimed: the champion's gain over the baseline as the verdicts support it.
     """
     affordable = max(0, launches_left) // 2
-    known = noise.cautious()
-    target = math.log1p(max(claimed.low, claimed.effect / 2))
-    reach = student((1 + LEVEL) / 2, known.df) * known.sd
-    wanted = max(ENOUGH_LAUNCHES, math.ceil(2 * (reach / target) ** 2)) if target > 0 else ENOUGH_LAUNCHES
+    wanted = fresh_launches(claimed, noise)
     each = min(wanted, affordable)
     pair: tuple[Side, Side] = ("incumbent", "candidate")
     order = tuple(side for i in range(each) for side in (pair if i % 2 == 0 else pair[::-1]))

@@ -5,11 +5,17 @@ from dataclasses import dataclass, field
 from placebo_server import PlaceboMachine
 
 from moeagent.agent.judge import Case, Judgement, judge
-from moeagent.memory.records import ConfigChange, Goal, Hypothesis, Launch, ServerConfig, VerdictKind
+from moeagent.memory.records import ConfigChange, Effect, Goal, Hypothesis, Launch, ServerConfig, VerdictKind
 from moeagent.tools.stats.allocate import OpenIdea, Step, next_step
 from moeagent.tools.stats.assess import Assessment, assess
 from moeagent.tools.stats.boundary import Plan
-from moeagent.tools.stats.confirm import Confirmation, confirm, confirmation_plan, overall_gain
+from moeagent.tools.stats.confirm import (
+    Confirmation,
+    confirm,
+    confirmation_plan,
+    launches_to_keep,
+    overall_gain,
+)
 from moeagent.tools.stats.noise import NoiseModel, noise_model
 
 BASELINE = ServerConfig(engine="sglang", flags={"--tp-size": 8})
@@ -29,6 +35,8 @@ class Campaign:
     launches: dict[str, list[Launch]] = field(default_factory=dict)
     """By configuration."""
     champion: ServerConfig = BASELINE
+    claimed: Effect | None = None
+    """The champion's gain, by its verdict."""
     open: dict[int, Assessment] = field(default_factory=dict)
 
     def run(self) -> "Campaign":
@@ -50,6 +58,11 @@ class Campaign:
         return self
 
     @property
+    def reserve(self) -> int:
+        """Launches kept for the confirmation."""
+        return launches_to_keep(self.plan, self.claimed, self.noise.goal)
+
+    @property
     def left(self) -> int:
         """Launches left."""
         return self.plan.launches - self.machine.launched
@@ -61,7 +74,7 @@ class Campaign:
             more_ideas=more_ideas,
             noise_sd=self.noise.goal.cautious().sd,
             launches_left=self.left,
-            reserve=self.plan.reserve,
+            reserve=self.reserve,
         )
 
     def _candidate(self, idea: int) -> ServerConfig:
@@ -94,6 +107,7 @@ class Campaign:
                 self.open[idea] = found.assessment
             elif found.verdict.kind is VerdictKind.IMPROVED:
                 self.claims.append(idea)
+                self.claimed = found.verdict.supported_gain
                 self.champion = candidate
                 self._start_again()
                 return
@@ -107,7 +121,7 @@ class Campaign:
                 candidate=tuple(self.launches.get(candidate.id, ())),
                 noise=self.noise,
                 plan=self.plan,
-                launches_left=self.left - self.plan.reserve,
+                launches_left=self.left - self.reserve,
             )
         )
 

@@ -3,7 +3,7 @@ import pytest
 from moeagent.memory.records import Effect, Goal, PredictedEffect
 from moeagent.tools.stats.boundary import Plan
 from moeagent.tools.stats.calibration import calibration, prediction_scores
-from moeagent.tools.stats.confirm import confirm, confirmation_plan
+from moeagent.tools.stats.confirm import confirm, confirmation_plan, fresh_launches, launches_to_keep
 from moeagent.tools.stats.noise import NoiseFloor, noise_model
 
 
@@ -19,6 +19,17 @@ def test_order_is_mirrored_and_small_gains_ask_for_more():
     assert 6 < len(small.order) <= 40
     assert len(confirmation_plan(_effect(0.06, 0.04), noise, launches_left=5).order) == 4
     assert confirmation_plan(_effect(0.5, 0.3), noise, launches_left=0).order == ()
+
+
+def test_a_claim_keeps_back_what_its_confirmation_wants_within_a_quarter_of_the_campaign():
+    noise = NoiseFloor(sd=0.04, df=60)
+    plan = Plan(ideas=10, launches=200)
+    assert launches_to_keep(plan, None, noise) == plan.reserve == 12
+    assert launches_to_keep(plan, _effect(0.5, 0.3), noise) == 12
+    wanted = 2 * fresh_launches(_effect(0.06, 0.02), noise)
+    assert 20 < launches_to_keep(plan, _effect(0.06, 0.02), noise) == wanted < 50
+    assert launches_to_keep(plan, _effect(0.02, 0.001), noise) == 50
+    assert launches_to_keep(Plan(ideas=5, launches=40), _effect(0.06, 0.02), noise) == 10
 
 
 @pytest.fixture
