@@ -45,10 +45,19 @@ def render_flag(engine: str, name: str, value: FlagValue) -> list[str]:
     text = str(value)
     entry = catalogue(engine).entry(name)
     if entry is not None and entry.several and isinstance(value, str):
-        return [name, *text.split()]
+        return [name, *_words(engine, name, text)]
     if text.startswith("-") and name.startswith("--") and not _is_number(text):
         return [f"{name}={text}"]
     return [name, text]
+
+
+def _words(engine: str, name: str, text: str) -> list[str]:
+    """The words of a list; one that begins with a dash would be another flag."""
+    words = text.split()
+    for word in words:
+        if word.startswith("-") and not _is_number(word):
+            raise InputError(f"{name}: {word!r} begins with a dash: {engine} would take it for a flag")
+    return words
 
 
 def _is_number(text: str) -> bool:

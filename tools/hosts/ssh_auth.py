@@ -14,7 +14,10 @@ if TYPE_CHECKING:
 
 
 def log_in(hop: Hop, transport: "Transport", *, use_agent: bool) -> None:
-    """Offer the keys of files and agent. Raises HostError naming what was offered."""
+    """Offer the keys of files and agent.
+
+    Raises HostError naming what was offered, SSHException when the server ended the connection meanwhile.
+    """
     from paramiko import Agent
 
     agent = Agent() if use_agent else None
@@ -26,7 +29,7 @@ def log_in(hop: Hop, transport: "Transport", *, use_agent: bool) -> None:
 
 
 def _offer_keys(hop: Hop, transport: "Transport", agent: "Agent | None") -> None:
-    from paramiko import AuthenticationException, BadAuthenticationType
+    from paramiko import AuthenticationException, BadAuthenticationType, SSHException
 
     tried: list[str] = []
     for label, key in _keys(hop, agent, tried):
@@ -37,10 +40,14 @@ def _offer_keys(hop: Hop, transport: "Transport", agent: "Agent | None") -> None
                 f"{hop} takes no keys from {hop.user}, only {', '.join(error.allowed_types)}: put a public "
                 "key into its ~/.ssh/authorized_keys and allow PubkeyAuthentication"
             ) from error
-        except AuthenticationException:
+        except AuthenticationException as error:
             tried.append(f"{label} (refused)")
             if not transport.is_active():
-                break
+                # Killed or overloaded, it may take the same key a moment later.
+                raise SSHException(
+                    f"the server ended the log-in. Tried: {'; '.join(tried)}. If it allows fewer tries than "
+                    "there are keys, name the right one with IdentityFile and set IdentitiesOnly"
+                ) from error
             continue
         if not more:
             return

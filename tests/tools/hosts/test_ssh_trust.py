@@ -110,6 +110,18 @@ def test_key_refused(sshd: Sshd, tmp_path: Path) -> None:
         hello(sshd, key_files=(make_key(tmp_path / "stranger"),))
 
 
+def test_a_server_that_hangs_up_during_the_log_in(tmp_path: Path) -> None:
+    """As one does that is killed just then: worth another try, unlike a refusal."""
+    server = Sshd(tmp_path / "sshd", extra="MaxAuthTries 1").start()
+    try:
+        keys = (make_key(tmp_path / "stranger"), server.user_key)
+        with pytest.raises(RemoteError, match=r"ended the log-in\. Tried: .*stranger.*set IdentitiesOnly"):
+            hello(server, key_files=keys)
+        hello(server)
+    finally:
+        server.stop()
+
+
 def test_no_key_at_all(sshd: Sshd) -> None:
     with pytest.raises(HostError, match="no key was found"):
         hello(sshd, key_files=())
