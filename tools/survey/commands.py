@@ -24,6 +24,17 @@ _USERS = (
     "nvidia-smi --query-compute-apps=pid --format=csv,noheader | sort -u | "
     'while read -r p; do ps -o pid=,user= -p "$p"; done'
 )
+_GPU_BUS = (
+    "for d in /sys/bus/pci/devices/*; do "
+    'case $(cat "$d/vendor") in 0x10de|0x1002) ;; *) continue ;; esac; '
+    'case $(cat "$d/class") in 0x0300*|0x0302*|0x1200*) ;; *) continue ;; esac; '
+    'p=$(readlink -f "$d/.."); '
+    'for f in "$d/numa_node" "$d/max_link_speed" "$d/max_link_width" "$p/max_link_speed" "$p/max_link_width" '
+    '"$d/iommu_group/type"; do printf "%s|" "$(cat "$f" 2>/dev/null)"; done; echo "${d##*/}"; done'
+)
+"""A line for each GPU: NUMA node, its fastest link, its slot's fastest link, IOMMU domain type, address."""
+_ACS = "lspci -vv 2>/dev/null | grep 'ACSCtl:'"
+"""The access control of each PCIe bridge; lspci shows it to root only."""
 
 
 def survey_commands(engine: Engine, install: EngineInstall, model: str | None) -> tuple[Probe, ...]:
@@ -52,6 +63,8 @@ def machine_commands(place: str) -> tuple[Probe, ...]:
         _probe("kernel", "uname", "-srm"),
         _script("numa", "cat /sys/devices/system/node/online"),
         _script("iommu", "ls /sys/kernel/iommu_groups | wc -l"),
+        _script("gpu-bus", _GPU_BUS),
+        _script("acs", _ACS),
         _script("xid", "dmesg 2>/dev/null | grep 'NVRM: Xid' | tail -n 5"),
     )
 
@@ -61,6 +74,7 @@ def model_commands(model: str) -> tuple[Probe, ...]:
     return (
         _script("model-kind", _MODEL_KIND, model),
         _script("model-config", 'cat -- "$1"/config.json', model),
+        _script("model-quantisation", 'cat -- "$1"/hf_quant_config.json', model),
         _script("model-files", _MODEL_FILES, model),
         _script("model-index", _INDEX, model),
         _script("model-head", f'[ -f "$1" ] && head -c {GGUF_HEAD_BYTES} -- "$1"', model),

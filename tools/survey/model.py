@@ -42,13 +42,15 @@ class ModelPlace(Record):
     """Why the configuration or the header could not be read."""
 
 
-def parse_model(path: str, kind: str, config: str, listing: str, index: str, head: bytes) -> ModelPlace:
+def parse_model(
+    path: str, kind: str, config: str, listing: str, index: str, head: bytes, quantisation: str = ""
+) -> ModelPlace:
     """From the outputs of the model commands."""
     words = kind.split()
     if words[:1] == ["file"]:
         return _gguf(path, int(words[1]) if len(words) > 1 and words[1].isdigit() else 0, head)
     if words[:1] == ["directory"]:
-        return _directory(path, config, listing, index)
+        return _directory(path, config, quantisation, listing, index)
     known: Literal["missing", "unknown"] = "missing" if words[:1] == ["missing"] else "unknown"
     return ModelPlace(kind=known, facts=ModelFacts(path=path))
 
@@ -59,10 +61,13 @@ def parse_listing(text: str) -> dict[str, int]:
     return {name: int(size) for size, name in rows}
 
 
-def _directory(path: str, config: str, listing: str, index: str) -> ModelPlace:
+def _directory(path: str, config: str, quantisation: str, listing: str, index: str) -> ModelPlace:
     files = parse_listing(listing)
     wanted = set(re.findall(r'"([^"]+\.safetensors)"', index))
     settings, complaint = _config(config)
+    quantised, _ = _config(quantisation)
+    if quantised and settings:
+        settings["hf_quant_config"] = quantised
     size = sum(files.values())
     architectures = settings.get("architectures")
     facts = ModelFacts(

@@ -7,8 +7,8 @@ from moeagent.tools.engines.probe_cache import ProbeCache
 from moeagent.tools.engines.probing import HELP, PARSER, answered, run_probes, text_of
 from moeagent.tools.engines.protocol import Engine, EngineInstall
 from moeagent.tools.hosts.protocol import CommandResult, Host
+from moeagent.tools.survey import bus, nvidia, system
 from moeagent.tools.survey import findings as judge
-from moeagent.tools.survey import nvidia, system
 from moeagent.tools.survey.commands import survey_commands
 from moeagent.tools.survey.findings import Finding
 from moeagent.tools.survey.model import ModelPlace, parse_model
@@ -85,10 +85,18 @@ def _findings(
     details = _out(outputs, "gpu-details")
     yield from judge.cuda_findings(gpus, nvidia.parse_cuda_version(details))
     yield from judge.health_findings(nvidia.parse_health(details), _out(outputs, "xid"))
+    links = nvidia.parse_links(_out(outputs, "gpu-topology"))
     yield from judge.link_findings(
         nvidia.parse_p2p(_out(outputs, "gpu-p2p")) if len(gpus) > 1 else (),
-        nvidia.parse_links(_out(outputs, "gpu-topology")),
+        links,
         system.parse_count(_out(outputs, "iommu")),
+    )
+    yield from bus.bus_findings(
+        bus.parse_pci_gpus(_out(outputs, "gpu-bus")),
+        acs_bridges=bus.parse_acs(_out(outputs, "acs")),
+        nvlink="NV" in links,
+        numa_nodes=system.parse_numa_nodes(_out(outputs, "numa")),
+        engine=engine.engine,
     )
     disk, shm = system.parse_df(_out(outputs, "disk")), system.parse_df(_out(outputs, "shm"))
     limits = system.parse_limits(_out(outputs, "limits"))
@@ -143,6 +151,7 @@ def _model(outputs: Outputs, model: str | None) -> ModelPlace | None:
         _out(outputs, "model-files"),
         _out(outputs, "model-index"),
         head.stdout if head is not None else b"",
+        _out(outputs, "model-quantisation"),
     )
 
 

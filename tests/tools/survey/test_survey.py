@@ -249,3 +249,16 @@ def test_a_truncated_or_foreign_file_is_refused_before_launch(tmp_path: Path) ->
         simulated=False,
     )
     assert "it is not a GGUF file" in str(as_error(found.findings))
+
+
+def test_the_quantisation_of_a_modelopt_checkpoint_is_part_of_the_models_facts() -> None:
+    """hf_quant_config.json stands beside config.json, which often does not repeat it."""
+    quantised = {"quantization": {"quant_algo": "NVFP4", "kv_cache_quant_algo": "FP8", "group_size": 16}}
+    outputs = healthy() | {"model-quantisation": ok(json.dumps(quantised))}
+    facts = parse(outputs).model
+    assert facts is not None
+    assert facts.config["hf_quant_config"] == quantised
+    for broken in ("", "{", "[]"):
+        facts = parse(healthy() | {"model-quantisation": ok(broken)}).model
+        assert facts is not None
+        assert "hf_quant_config" not in facts.config
