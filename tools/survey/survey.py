@@ -14,6 +14,8 @@ from moeagent.tools.survey.findings import Finding
 from moeagent.tools.survey.model import ModelPlace, parse_model
 
 Outputs = Mapping[str, CommandResult]
+_REAL_BUS = ("gpu-bus", "acs", "iommu")
+"""What a simulated machine cannot answer for itself: the answers are those of the machine below it."""
 _ENGINE_PROBES = ("engine-parser", "engine-help", "engine-version")
 
 
@@ -48,6 +50,8 @@ def parse_survey(
     simulated: bool,
 ) -> Survey:
     """Pure: facts and findings from recorded outputs, fatal findings first."""
+    if simulated:
+        outputs = {name: output for name, output in outputs.items() if name not in _REAL_BUS}
     gpus, by_uuid, driver = nvidia.parse_gpus(_out(outputs, "gpus"))
     details = _out(outputs, "gpu-details")
     users = _out(outputs, "gpu-process-users")
