@@ -1,6 +1,6 @@
 """docs/first-campaign.md, followed to the letter by a script in a fresh environment.
 
-A new folder with nothing but the wheel, a new home, one shell that runs the page's commands in their order: the
+A new folder with nothing but the wheel, a new home, one shell that runs the page's commands in order: the
 page itself makes the virtual environment, installs the wheel and does the rest.
 """
 
