@@ -14,7 +14,7 @@ from moeagent.memory.records.diagnosis import Direction, Stage
 
 FOLDER = Path(__file__).parent
 Kind = Literal["cause", "symptom", "benign", "health"]
-Mark = Literal["progress", "ready", "served", "failed_request", "ended", "stalled", "launch"]
+Mark = Literal["progress", "ready", "served", "failed_request", "asked_to_stop", "ended", "stalled", "launch"]
 E = TypeVar("E", bound="Entry")
 
 

@@ -27,8 +27,11 @@ def judge_without_cause(evidence: Evidence, alive: bool | None, noise: list[int]
     garbled = degenerate_answer(evidence.log)
     if garbled is not None:
         return Verdict("runtime.wrong_output", garbled, 0.7, "an answer only repeats one piece of text")
-    ended = evidence.marks("ended")
+    asked = evidence.marks("asked_to_stop")
+    ended = [line for line in evidence.marks("ended") if not asked or line.no < asked[0].no]
     proof = health_line(evidence, noise)
+    if proof is not None and asked and not ended:
+        return Verdict("benign.none", proof, 0.9, "it served until it was asked to stop")
     stall = _stalled(evidence)
     failing = _failing_requests(evidence)
     if failing and not ended:
