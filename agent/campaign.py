@@ -1,6 +1,8 @@
 """The four ways to run a campaign: anew, on from where it stopped, again from its tape, and from a fork."""
 
+import getpass
 import secrets
+import socket
 from collections.abc import Callable
 from contextlib import suppress
 from datetime import UTC, datetime
@@ -32,6 +34,7 @@ from moeagent.agent.world import World
 from moeagent.memory.errors import AwaitingApproval, DivergenceError, MoeagentError, TapeError
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.lock import held
+from moeagent.memory.records import fingerprint
 from moeagent.memory.records.approval import Question, Said
 from moeagent.memory.run_folder import RunFolder, new_run_id, write_private
 from moeagent.memory.run_view import RunView
@@ -39,6 +42,7 @@ from moeagent.memory.tape.fork import check_line, fork_tape
 from moeagent.memory.tape.lines import Json
 from moeagent.memory.tape.tape import EndOfTapeError, Tape
 from moeagent.tools.engines.registry import engine_by_name
+from moeagent.tools.hosts.claim import Owner
 from moeagent.tools.hosts.clock import SystemClock
 
 Approver = Callable[[Question], Said]
@@ -54,6 +58,7 @@ def create(settings: CampaignSettings, root: Path, run_id: str | None = None) ->
         **program,
         "run": folder.id,
         "created_at": now.isoformat(timespec="seconds"),
+        "owner": new_owner(),
         "settings": settings.model_dump(mode="json"),
         "parent": None,
     }
@@ -97,7 +102,8 @@ def _go_on(
     settings = CampaignSettings(**header["settings"])
     marker = {"at": datetime.now(UTC).isoformat(timespec="seconds"), "amend": amend}
     tape = Tape.resume(folder.tape, marker)
-    workbench = Workbench(settings, folder.id, root, events, stop, approver)
+    owner = owner_of(header, folder)
+    workbench = Workbench(settings, folder.id, root, events, stop, approver, owner=owner)
     loop = build_loop(settings, tape, folder, workbench, stop, events)
     try:
         with stop_on_signals(stop), keep_indexed(root, folder.id, header, loop.ledger, events):
@@ -156,6 +162,7 @@ def fork(source: RunFolder, root: Path, at_line: int, run_id: str | None = None)
     header = {
         **tape.header,
         "run": folder.id,
+        "owner": new_owner(),
         "created_at": now.isoformat(timespec="seconds"),
         "parent": {"run": source.id, "line": at_line},
     }
@@ -164,6 +171,19 @@ def fork(source: RunFolder, root: Path, at_line: int, run_id: str | None = None)
         for blob in (source.path / kind).iterdir():
             write_private(folder.path / kind / blob.name, blob.read_bytes())
     return folder
+
+
+def new_owner() -> str:
+    """What tells this run from another one of the same name on a host."""
+    return secrets.token_hex(8)
+
+
+def owner_of(header: Json, folder: RunFolder) -> Owner:
+    """Whose this run's folder on the host is; tapes of the first version are told apart by their header."""
+    by = f"{getpass.getuser()}@{socket.gethostname()}"
+    return Owner(
+        id=header.get("owner") or fingerprint(header, digits=16), by=by, place=str(folder.path.resolve())
+    )
 
 
 def build_loop(

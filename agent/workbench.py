@@ -29,7 +29,9 @@ from moeagent.tools.engines.log_lines import compiling_patterns
 from moeagent.tools.engines.probe_cache import ProbeCache
 from moeagent.tools.engines.probing import run_probes
 from moeagent.tools.engines.registry import engine_by_name
+from moeagent.tools.hosts.claim import Owner, claim_folder
 from moeagent.tools.hosts.command import Command
+from moeagent.tools.hosts.local import LocalHost
 from moeagent.tools.hosts.protocol import CommandResult
 from moeagent.tools.load.compiling import compiled_since, length_before, with_compilation
 from moeagent.tools.load.gpu_figures import kept_samples, with_gpus
@@ -68,7 +70,10 @@ class Workbench:
         events: Events,
         stop: StopRequest,
         approver: Callable[[Question], Said] | None,
+        *,
+        owner: Owner | None = None,
     ) -> None:
+        """Without an owner nothing is claimed on the host: for what starts no server."""
         self._settings = settings
         self._run = run
         self._store = root / STORE
@@ -76,6 +81,7 @@ class Workbench:
         self._events = events
         self._stop = stop
         self._approver = approver
+        self._owner = owner
         self._engine = engine_by_name(settings.engine.name)
         self._place: Place | None = None
         self._servers: Servers | None = None
@@ -341,8 +347,20 @@ class Workbench:
 
     def _at(self) -> Place:
         if self._place is None:
-            self._place = open_place(self._settings, self._run)
+            self._place = self._opened()
         return self._place
+
+    def _opened(self) -> Place:
+        """The host, once this run's folder on it is this run's: nothing of another run is touched."""
+        folder = f"{self._settings.host.folder}/{self._run}"
+        if self._settings.host.target == SIM:
+            if self._owner:
+                claim_folder(LocalHost(SIM, simulated=True), folder, self._owner)
+            return open_place(self._settings, self._run)
+        place = open_place(self._settings, self._run)
+        if self._owner:
+            claim_folder(place.host, folder, self._owner)
+        return place
 
     def _own(self) -> Servers:
         if self._servers is None:
