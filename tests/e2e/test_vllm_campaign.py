@@ -1,0 +1,153 @@
+"""A real vLLM without a GPU: the known gain is proven, each crash is diagnosed, nothing else is claimed.
+
+The engine, its flags, its logs and its failures are those of a GPU machine; the model has random weights.
+"""
+
+from pathlib import Path
+from typing import Any
+
+import pytest
+from e2e.command import moeagent, moeagent_json, tagged_processes
+from parts.sshd import Sshd
+from parts.vllm import ENVIRONMENT, PROGRAM, write_model
+
+SETTINGS = """
+model = "{model}"
+[host]
+{host}
+[engine]
+name = "vllm"
+command = ["{program}", "serve"]
+[engine.env]
+{env}
+[baseline]
+launches = {baseline}
+[baseline.flags]
+"--load-format" = "dummy"
+"--dtype" = "float32"
+"--max-model-len" = 1024
+"--max-num-seqs" = {seqs}
+"--enforce-eager" = true
+[workload]
+input_len = 32
+output_len = 16
+ladder = [1, 16]
+min_prompts = 6
+body = {body}
+[space]
+pin = ["--load-format", "--dtype"]
+[output_check]
+enabled = false
+[limits]
+experiments = {experiments}
+launches = {launches}
+"""
+LOCAL = """
+[[idea]]
+statement = "Sixteen streams at once in place of one"
+flags = { "--max-num-seqs" = 16 }
+[[idea]]
+statement = "Steps of 64 tokens; a prompt is cut where a step ends, of which a seeded request on a CPU dies"
+flags = { "--max-num-batched-tokens" = 64 }
+[[idea]]
+statement = "A cache that no RAM holds"
+env = { VLLM_CPU_KVCACHE_SPACE = "4000" }
+[[idea]]
+statement = "A cache that does not hold one sequence"
+flags = { "--num-gpu-blocks-override" = 6 }
+[[idea]]
+statement = "The attention of another device, which is accepted and left aside"
+flags = { "--attention-backend" = "FLASHINFER" }
+"""
+REMOTE = """
+[[idea]]
+statement = "Steps of 64 tokens: prompts are cut, which nobody dies of without a seed"
+flags = { "--max-num-batched-tokens" = 64 }
+[[idea]]
+statement = "Experts spread over one worker, which changes nothing"
+flags = { "--enable-expert-parallel" = true }
+[[idea]]
+statement = "Compiled"
+without_flags = ["--enforce-eager"]
+"""
+pytestmark = [pytest.mark.part("vllm"), pytest.mark.slow, pytest.mark.timeout(2400)]
+
+
+def write_settings(folder: Path, ideas: str, **values: Any) -> None:
+    env = "\n".join(f'{name} = "{value}"' for name, value in ENVIRONMENT.items())
+    model = write_model(folder / "model")
+    text = SETTINGS.format(model=model, program=PROGRAM, env=env, **values)
+    (folder / "moeagent.toml").write_text(text + ideas)
+
+
+def campaign(folder: Path) -> dict[str, dict[str, Any]]:
+    """Run to the end; the hypotheses by id. Nothing is left running, and the tape replays."""
+    moeagent(folder, "run", "--run-id", "vllm", "--goal", "max-throughput", timeout_s=2300)
+    assert not tagged_processes("vllm/")
+    moeagent(folder, "replay", "vllm")
+    log = moeagent_json(folder, "log", "vllm")
+    assert log["status"] == "finished"
+    assert log["host"]["gpus"] == []
+    found: dict[str, dict[str, Any]] = {h["id"]: h for h in log["hypotheses"]}
+    return found
+
+
+def failures(hypothesis: dict[str, Any]) -> list[str]:
+    """Classes of its launches that failed, in order."""
+    told = (launch["diagnosis"] for launch in hypothesis["launches"])
+    return [diagnosis["failure_class"] for diagnosis in told if diagnosis]
+
+
+def test_the_gain_is_proven_and_the_crashes_are_named(tmp_path: Path) -> None:
+    host = f'target = "local"\nfolder = "{tmp_path}/host"'
+    write_settings(
+        tmp_path,
+        LOCAL,
+        host=host,
+        baseline=2,
+        seqs=1,
+        body="{ temperature = 0.8, seed = 7 }",
+        experiments=5,
+        launches=11,
+    )
+    found = campaign(tmp_path)
+    gain, seeded, too_large, too_small, aside = (found[f"H{n}"] for n in range(1, 6))
+    kinds = {h["id"]: h["verdict"]["kind"] for h in found.values()}
+
+    assert kinds.pop("H1") == "improved", gain["verdict"]["reason"]
+    assert gain["verdict"]["goal_effect"]["low"] > 0
+    assert not {"improved", "invalid"} & set(kinds.values()), kinds
+
+    assert failures(seeded) == ["runtime.engine_bug"]
+    died = seeded["launches"][0]
+    assert "CPU Generator does not use offset" in died["diagnosis"]["root_line"]
+    assert died["outcome"] == "died-serving"
+    assert died["boundary"] == {"last_good": 1, "first_failed": 16}
+
+    assert failures(too_large) == ["host.ram"]
+    assert kinds["H3"] == "blocked"
+
+    assert failures(too_small)[0] == "oom.kv_pool.startup"
+    assert too_small["pivots"][0]["remedy"].startswith("--max-model-len 1024 -> ")
+
+    assert kinds["H5"] == "no-op"
+    assert len(aside["launches"]) == 1
+
+
+@pytest.mark.part("sshd")
+def test_the_same_engine_over_ssh(tmp_path: Path) -> None:
+    server = Sshd(tmp_path / "sshd").start()
+    (tmp_path / "ssh_config").write_text(
+        f"Host box\n HostName 127.0.0.1\n Port {server.port}\n IdentityFile {server.user_key}\n"
+        f" UserKnownHostsFile {server.home}/.ssh/known_hosts\n"
+    )
+    host = f'target = "box"\nssh_config = "{tmp_path}/ssh_config"\nfolder = "{tmp_path}/remote"'
+    write_settings(tmp_path, REMOTE, host=host, baseline=1, seqs=16, body="{}", experiments=3, launches=4)
+    try:
+        found = campaign(tmp_path)
+    finally:
+        server.stop()
+    assert "improved" not in [h["verdict"]["kind"] for h in found.values()]
+    assert found["H2"]["verdict"]["kind"] == "no-op"
+    assert failures(found["H1"]) == failures(found["H3"]) == []
+    assert all(launch["outcome"] == "completed" for h in found.values() for launch in h["launches"])
