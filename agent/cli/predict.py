@@ -10,7 +10,7 @@ from moeagent.agent.cli.options import AsJson
 from moeagent.memory.errors import InputError
 
 if TYPE_CHECKING:
-    from moeagent.memory.records import ServerConfig
+    from moeagent.memory.records import EngineFacts, ServerConfig
     from moeagent.tools.predict.records import Machine, ModelShape, Unknown
 
 Gpu = Annotated[
@@ -35,6 +35,9 @@ Length = Annotated[int, typer.Option(min=1, help="Tokens of each prompt or answe
 Kernels = Annotated[
     bool, typer.Option("--kernels", help="Also look up measured kernels (moeagent[kernels]).")
 ]
+Version = Annotated[
+    str | None, typer.Option(help="Check flags as this version has them, such as 0.5.9; newest by default.")
+]
 
 
 def command(
@@ -50,6 +53,7 @@ def command(
     input_len: Length = 1024,
     output_len: Length = 1024,
     kernels: Kernels = False,
+    engine_version: Version = None,
     as_json: AsJson = False,
 ) -> None:
     """Predict memory and speed of a configuration, or of two, before any launch.
@@ -61,15 +65,20 @@ def command(
     """
     from moeagent.agent.cli import parse
     from moeagent.agent.cli.predict_output import show
+    from moeagent.agent.cli.predict_rules import by_the_engine, catalogued
     from moeagent.memory.records import ServerConfig, Workload
+    from moeagent.tools.engines.validate import canonical
     from moeagent.tools.predict.comparison import compare
 
     workload = Workload(input_len=input_len, output_len=output_len, ladder=parse.ladder(concurrency))
-    machine, shape = _subject(gpu, model_config, host, model, engine)
-    first = ServerConfig(engine=engine, flags=parse.flags(flag or []), env=_variables(env or []))
-    second = _changed(first, against) if against else None
+    machine, shape, facts = _subject(gpu, model_config, host, model, engine)
+    facts = facts if facts and not engine_version else catalogued(engine, engine_version)
+    given = ServerConfig(engine=engine, flags=parse.flags(flag or []), env=_variables(env or []))
+    first = canonical(given, facts)
+    second = canonical(_changed(first, against), facts) if against else None
     folder = _folder(model_config) if kernels and model_config else None
     answer = compare(first, second, machine, shape, workload, model_folder=folder)
+    answer = by_the_engine(answer, facts, machine, shape)
     if as_json:
         typer.echo(answer.model_dump_json())
     else:
@@ -78,22 +87,27 @@ def command(
 
 def _subject(
     gpu: str | None, model_config: Path | None, host: str | None, model: str | None, engine: str
-) -> tuple["Machine | Unknown", "ModelShape | Unknown"]:
-    """The machine and the model, from words and a file, from a surveyed host, or one of each."""
+) -> tuple["Machine | Unknown", "ModelShape | Unknown", "EngineFacts | None"]:
+    """The machine and the model, from words and a file, from a surveyed host, or one of each.
+
+    The engine's own word on its flags comes from a surveyed host only.
+    """
     from moeagent.tools.predict.machine import machine_from_name
 
     machine = machine_from_name(gpu) if gpu else None
     shape = _read_model(model_config) if model_config else None
     if machine is not None and shape is not None:
-        return machine, shape
+        return machine, shape, None
     if host is None or (shape is None and model is None):
         lacking = "--gpu" if machine is None else "--model-config"
         raise InputError(f"give {lacking}, or --host with --model to survey a host")
     surveyed = _survey(host, model, engine)
-    return machine or surveyed[0], shape or surveyed[1]
+    return machine or surveyed[0], shape or surveyed[1], surveyed[2]
 
 
-def _survey(host: str, model: str | None, engine: str) -> tuple["Machine | Unknown", "ModelShape | Unknown"]:
+def _survey(
+    host: str, model: str | None, engine: str
+) -> tuple["Machine | Unknown", "ModelShape | Unknown", "EngineFacts"]:
     from moeagent.memory.records import ModelFacts
     from moeagent.tools.engines.registry import default_install, engine_by_name
     from moeagent.tools.hosts.factory import open_host
@@ -111,7 +125,8 @@ def _survey(host: str, model: str | None, engine: str) -> tuple["Machine | Unkno
     survey = parse_survey(
         outputs, engine=wanted, install=install, model=model, host_name=host, simulated=machine.simulated
     )
-    return machine_from_facts(survey.host), model_from_facts(survey.model or ModelFacts(path=model or ""))
+    shape = model_from_facts(survey.model or ModelFacts(path=model or ""))
+    return machine_from_facts(survey.host), shape, survey.engine
 
 
 def _read_model(path: Path) -> "ModelShape | Unknown":

@@ -17,6 +17,7 @@ def show(answer: Comparison) -> None:
     _say(console, f"Machine  {answer.machine}")
     _say(console, f"Model    {answer.model}")
     load = answer.workload
+    _say(console, f"Flags    of {answer.flags_checked}")
     _say(console, f"Load     {load.input_len} tokens in, {load.output_len} out, closed loop")
     _candidate(console, answer.first)
     if answer.second is not None:
@@ -39,6 +40,10 @@ def _candidate(console: Console, candidate: Candidate) -> None:
     prediction = candidate.prediction
     if prediction.memory is not None:
         _memory(console, prediction.memory, on_cpu=config.engine == "llamacpp")
+    for refusal in candidate.engine_refuses:
+        _say(console, f"Cannot start: {refusal}")
+    for remark in candidate.engine_remarks:
+        _say(console, f"Remark: {remark}")
     for problem in prediction.problems:
         _say(console, f"Problem: {problem}")
     if prediction.rungs:

@@ -24,8 +24,8 @@ def engine_by_name(name: str) -> Engine:
         return found
     names = [engine.name for engine in ENGINES]
     near = process.extractOne(wanted, names, score_cutoff=50)
-    hint = f"Did you mean {near[0]}?" if near else f"Known engines: {', '.join(names)}"
-    raise InputError(f"There is no engine {name!r}. {hint}")
+    hint = f" Did you mean {near[0]}?" if near else ""
+    raise InputError(f"There is no engine {name!r}.{hint} Known engines: {', '.join(names)}")
 
 
 def default_install(engine: str, *, local: bool) -> EngineInstall:

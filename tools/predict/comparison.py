@@ -25,6 +25,10 @@ class Candidate(Record):
     looked_up: Prediction | None = None
     """The same with step times from measured kernels, where that source has them."""
     not_looked_up: str = ""
+    engine_refuses: tuple[str, ...] = ()
+    """Why the engine would not start, by its own flags and rules."""
+    engine_remarks: tuple[str, ...] = ()
+    """What it would ignore, overwrite or run against its purpose."""
 
 
 class Comparison(Record):
@@ -40,6 +44,8 @@ class Comparison(Record):
     tiles: tuple[TileFit, ...] = ()
     """CUTLASS tiles of the experts' type on this GPU that do not simply fit."""
     triton: tuple[str, ...] = ()
+    flags_checked: str = ""
+    """The engine version whose flags and rules were asked, and where they are from."""
 
 
 def compare(

@@ -68,6 +68,63 @@ def test_an_unknown_architecture_is_stated(tmp_path: Path):
 
 
 @pytest.mark.parametrize(
+    ("config", "part"),
+    [
+        ({"architectures": ["Weird"]}, "config.json lacks num_hidden_layers, hidden_size"),
+        ({"architectures": ["Qwen3MoeForCausalLM"], "num_experts": 8}, "config.json lacks"),
+        ({}, "the model"),
+    ],
+)
+def test_what_a_config_lacks_is_stated_and_flags_are_checked_all_the_same(tmp_path: Path, config, part):
+    (tmp_path / "config.json").write_text(json.dumps(config))
+    found = moeagent(
+        "--gpu", "8x H200", "--model-config", str(tmp_path), "--flag", "--mem-fractoin-static 0.9"
+    )
+    assert found.returncode == 0
+    assert part in found.stdout
+    assert "cannot be predicted" in found.stdout
+    assert "Cannot start: sglang" in found.stdout
+    assert "did you mean --mem-fraction-static?" in found.stdout
+
+
+def test_a_gpu_that_is_not_in_the_table_has_memory_but_no_speed():
+    found = moeagent("--gpu", "4x Foo 96GB", "--model-config", GLM, "--flag", "--tp 4", "--json")
+    answer = json.loads(found.stdout)["first"]
+    assert answer["prediction"]["memory"]["verdict"]
+    assert answer["prediction"]["rungs"] == []
+    assert any("not in the table of GPUs" in problem for problem in answer["prediction"]["problems"])
+    assert answer["config"]["flags"] == {"--tp-size": 4}
+
+
+def test_an_engine_without_a_readable_parser_is_checked_by_the_catalogue(tmp_path: Path):
+    """vLLM is not installed where this runs: nobody says which version it would be."""
+    (tmp_path / "config.json").write_text(Path(GLM).read_text())
+    words = ("--host", "local", "--model", str(tmp_path), "--engine", "vllm", "--flag", "--no-such-flag 1")
+    answer = json.loads(moeagent(*words, "--json").stdout)
+    assert "vllm (version unknown), catalogue" in answer["flags_checked"]
+    assert "has no flag --no-such-flag" in answer["first"]["engine_refuses"][0]
+
+
+def test_flags_are_those_of_the_version_that_is_named():
+    old = json.loads(
+        moeagent(*BASE, "--flag", "--cuda-graph-max-bs 256", "--engine-version", "0.5.9", "--json").stdout
+    )
+    new = json.loads(
+        moeagent(*BASE, "--flag", "--cuda-graph-max-bs 256", "--engine-version", "99", "--json").stdout
+    )
+    assert old["first"]["engine_refuses"] == []
+    assert "--cuda-graph-max-bs-decode" in new["first"]["engine_refuses"][0]
+    assert new["flags_checked"].startswith("sglang 99, catalogue 0.5")
+
+
+def test_rules_about_model_and_gpu_are_asked_too():
+    words = (*BASE, "--flag", "--kv-cache-dtype fp4_e2m1", "--flag", "--num-continuous-decode-steps 4")
+    found = moeagent(*words, "--engine-version", "0.5.9")
+    assert "Cannot start: --kv-cache-dtype=fp4_e2m1: sparse attention" in found.stdout
+    assert "Remark: --num-continuous-decode-steps is accepted and read by nothing" in found.stdout
+
+
+@pytest.mark.parametrize(
     ("words", "message"),
     [
         (("--gpu", "8x Foo", "--model-config", GLM), "not in the table"),
@@ -75,7 +132,7 @@ def test_an_unknown_architecture_is_stated(tmp_path: Path):
         (("--model-config", GLM), "--gpu"),
         ((*BASE, "--concurrency", "0"), "positive numbers"),
         ((*BASE, "--env", "X"), "NAME=VALUE"),
-        ((*BASE, "--engine", "lmdeploy"), "sglang, vllm or llamacpp"),
+        ((*BASE, "--engine", "lmdeploy"), "Known engines: sglang, vllm, llamacpp"),
     ],
 )
 def test_bad_input_is_one_line_and_exit_code_2(words, message):
