@@ -1,10 +1,13 @@
 """A run in slices: it pauses between two launches and goes on from its folder alone, wherever that is."""
 
+import os
 import shutil
+import signal
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
-from e2e.command import moeagent, moeagent_json, tagged_processes
+from e2e.command import kill_hard, kinds, moeagent, moeagent_json, start, tagged_processes, wait_for
 from e2e.small_run import settings
 
 
@@ -29,6 +32,29 @@ def test_a_slice_is_taken_up_at_another_place(tmp_path: Path) -> None:
     assert after["baseline"]["launches"][:2] == before["baseline"]["launches"]
     assert after["hypotheses"]
     moeagent(there, "replay", "done")
+
+
+def test_a_launch_that_its_machine_took_away_is_begun_anew(tmp_path: Path) -> None:
+    """Machine, servers, folders and caches are gone in mid-rung; the run folder came back."""
+    here, there = tmp_path / "here", tmp_path / "there"
+    here.mkdir()
+    there.mkdir()
+    settings(here)
+    run = start(here, "run", "--run-id", "cut", "--goal", "max-throughput")
+    wait_for(lambda: kinds(here, "cut")[-1:] == ["load"], "the first rung")
+    kill_hard(run)
+    for pid in tagged_processes("cut/"):
+        with suppress(ProcessLookupError):
+            os.kill(pid, signal.SIGKILL)
+    shutil.move(here / "runs", there / "runs")
+    shutil.rmtree(here, ignore_errors=True)
+    settings(there)
+    moeagent(there, "resume", "cut", "--pause-after", "launches=1")
+    log = moeagent_json(there, "log", "cut")
+    assert log["status"] == "stopped"
+    assert [launch["outcome"] for launch in log["baseline"]["launches"]] == ["completed"]
+    assert "was started again" in " ".join(note["text"] for note in log["notes"])
+    moeagent(there, "replay", "cut")
 
 
 @pytest.mark.parametrize("word", ["launches=0", "launches=x", "hours=1", "minutes", "minutes=-1"])
