@@ -11,6 +11,7 @@ from typing import NamedTuple
 from moeagent.agent.proposers.candidate import whole
 from moeagent.agent.proposers.remedies import FlagStep, RemedyBook, Way, remedy_book
 from moeagent.agent.proposers.series import Series
+from moeagent.agent.proposers.vetting import odd_values, unsafe
 from moeagent.agent.proposers.view import CampaignView
 from moeagent.memory.records import ConfigChange, Diagnosis, FlagValue, Knob, Pivot, Remedy, ServerConfig
 
@@ -42,13 +43,17 @@ def next_pivot(
 
 
 def _changes(diagnosis: Diagnosis, series: Series, book: RemedyBook) -> Iterator[tuple[ConfigChange, str]]:
-    """Changes that the diagnosis asks for, then those that the data knows for its class."""
+    """Changes that the diagnosis asks for, then those that the data knows for its class.
+
+    A model that made the diagnosis, or a log whose words stand in it, is believed no more than a proposal is.
+    """
+    objections = unsafe if diagnosis.by == "model" else odd_values
     for remedy in diagnosis.remedies:
         change = _of_remedy(remedy, series)
         coupled = _with_coupled(change, remedy, diagnosis, series, book) if change else None
         for candidate in (coupled, change):
             settled = series.question.settle(candidate) if candidate else None
-            if settled:
+            if settled and not objections(settled, series.question):
                 yield settled, remedy.why or remedy.change
     engine = series.config.engine
     for step in book.fallbacks(engine, diagnosis.failure_class):

@@ -14,20 +14,36 @@ from moeagent.memory.records import ConfigChange, FlagValue, Knob
 
 _PLAIN = re.compile(r"[A-Za-z0-9_.,:+-]{1,64}")
 _MAX_JSON = 500
+_LOADED = re.compile(
+    r"--?(.*-)?(model|tokenizer|revision|template|path|paths|dir|dirs|file|files|folder|repo|url|urls|uri|"
+    r"addr|address|endpoint|plugin|plugins)"
+)
+"""Flags that say what is loaded, from where, or where to write: a bare word names a file or a repository."""
 
 
 def problems_of(change: ConfigChange, question: Question) -> list[str]:
     """Everything that speaks against the change of the question's base; empty when nothing does."""
     if change.is_empty():
         return ["the idea changes nothing"]
-    found = list(_flag_problems(change, question))
-    found += _variable_problems(change, question)
+    found = unsafe(change, question)
     if change.install is not None:
         found.append("the install cannot be changed by a proposal")
     for objection in (question.view.space.objection(change), question.avoided(change)):
         if objection is not None:
             found.append(objection)
     return found or _history_problems(change, question)
+
+
+def unsafe(change: ConfigChange, question: Question) -> list[str]:
+    """What may not come from a model: unknown names, values that are no plain words, files."""
+    return [*_flag_problems(change, question), *_variable_problems(change, question)]
+
+
+def odd_values(change: ConfigChange, question: Question) -> list[str]:
+    """Values that are no plain words, in names that the data knows: what a log says may not go further."""
+    flags = ((f, _value_problem(v, question.spelling.declared(f))) for f, v in change.set_flags.items())
+    words = ((n, None if _PLAIN.fullmatch(v) else "no plain word") for n, v in change.set_env.items())
+    return [f"{name}: {problem}" for name, problem in (*flags, *words) if problem]
 
 
 def _flag_problems(change: ConfigChange, question: Question) -> Iterator[str]:
@@ -40,7 +56,8 @@ def _flag_problems(change: ConfigChange, question: Question) -> Iterator[str]:
         hint = f"; did you mean {near[0]}?" if near else ""
         yield f"{flag} is not a flag of this {question.base.engine}{hint}"
     for flag, value in change.set_flags.items():
-        problem = _value_problem(value, spelling.declared(flag))
+        knob = spelling.declared(flag)
+        problem = _value_problem(value, knob) or _loaded_problem(knob.name if knob else flag, value, knob)
         if problem:
             yield f"{flag}: {problem}"
 
@@ -55,6 +72,13 @@ def _value_problem(value: FlagValue, knob: Knob | None) -> str | None:
     if knob is not None and knob.kind == "json":
         return _json_problem(value)
     return None if _PLAIN.fullmatch(value) else "the value is no plain word; paths are the user's to choose"
+
+
+def _loaded_problem(flag: str, value: FlagValue, knob: Knob | None) -> str | None:
+    if not isinstance(value, str) or (knob is not None and (knob.choices is not None or knob.kind == "json")):
+        return None
+    named = _LOADED.fullmatch(flag.replace("_", "-"))
+    return "what is loaded, and from where, is the user's to choose" if named else None
 
 
 def _json_problem(value: str) -> str | None:
