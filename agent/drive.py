@@ -58,8 +58,10 @@ def _invoke(loop: Loop, nodes: Mapping[str, Step]) -> None:
 
 
 def _taken_up(loop: Loop) -> State:
-    """Where a run goes on after its end: with the launch that awaits approval, else the next idea."""
+    """Where a run goes on after its end: the launch that awaits approval, the baseline, or the next idea."""
     waiting = awaited(loop.ledger)
+    if waiting is None and len(loop.ledger.launches) < loop.settings.baseline.launches:
+        return {"next": "record", "phase": "baseline", "attempt": 0}
     if waiting is None:
         return {"next": "propose", "phase": "explore"}
     return {

@@ -26,7 +26,7 @@ def build(loop: Loop, nodes: Mapping[str, Step] = steps.NODES) -> "CompiledState
     for name, step in nodes.items():
         graph.add_node(name, partial(_traced, loop, name, step))
 
-    graph.add_conditional_edges(START, entry, ["survey", "propose", "approve"])
+    graph.add_conditional_edges(START, entry, ["survey", "record", "propose", "approve"])
     graph.add_edge("survey", "baseline")
     graph.add_conditional_edges("baseline", asked, ["launch", "report"])
     graph.add_conditional_edges("propose", asked, ["vet", "record"])
@@ -43,7 +43,7 @@ def build(loop: Loop, nodes: Mapping[str, Step] = steps.NODES) -> "CompiledState
 
 
 def entry(state: State) -> str:
-    """A campaign begins with the survey; one that goes on after its end, with the next idea or approval."""
+    """A campaign begins with the survey; one that goes on after its end, where it had come to."""
     return state.get("next") or "survey"
 
 

@@ -51,6 +51,8 @@ DEATH_S = 10.0
 """After a failed rung the server gets this long to finish dying: SGLang needs seconds to end its ranks."""
 INFO_TIMEOUT_S = 20.0
 CONNECT_S = 60.0
+CALIBRATE_S = 60.0
+"""Longest time for each of the prompts that tell how many tokens a word is."""
 FIRST_PROMPT_S = 600.0
 """The first prefill may compile kernels: as long as a request may wait for its first byte in a rung."""
 PROBES = ".probes"
@@ -176,8 +178,12 @@ class Workbench:
     def calibrate(self, launch: str, config: ServerConfig, input_len: int) -> Json:
         """How many words make a prompt of the workload's length on this server."""
         try:
+            timeout_s = min(CALIBRATE_S, self._settings.rung_timeout_s)
             found = self._through(
-                launch, config, lambda target: calibrate(target, input_len), "counting its tokens"
+                launch,
+                config,
+                lambda target: calibrate(target, input_len, timeout_s=timeout_s),
+                "counting its tokens",
             )
         except RemoteError:
             raise
@@ -193,7 +199,8 @@ class Workbench:
 
         def asked(target: Target) -> str:
             try:
-                probe(target, words, timeout_s=FIRST_PROMPT_S, seed=f"first/{launch}", exact=False)
+                timeout_s = min(FIRST_PROMPT_S, self._settings.rung_timeout_s)
+                probe(target, words, timeout_s=timeout_s, seed=f"first/{launch}", exact=False)
             except RemoteError:
                 raise
             except MoeagentError as error:
