@@ -7,7 +7,7 @@ from urllib.parse import quote
 
 from moeagent.agent.serve.search import Wanted, matching
 from moeagent.agent.serve.seen import Seen
-from moeagent.agent.show.curves import curves
+from moeagent.agent.show.curves import Curve
 from moeagent.agent.show.html.answer import answer
 from moeagent.agent.show.html.measured import raw_table
 from moeagent.agent.show.html.table import Cell, Row, Table, table
@@ -33,14 +33,20 @@ def address(*parts: str) -> str:
     return "/" + "/".join(quote(part, safe="") for part in parts)
 
 
-def overview(seen: Seen) -> Content:
+def drawn(found: Sequence[Curve]) -> list[Curve]:
+    """The curves of the picture: baseline, best and the last few others; the report draws them all."""
+    others = [c for c in found if c.role == "candidate" and c.points][-RECENT:]
+    return [c for c in found if c.points and (c.role != "candidate" or c in others)]
+
+
+def overview(seen: Seen, found: tuple[Curve, ...]) -> Content:
     """How a run stands: the answer so far, the last launches and hypotheses."""
     view = seen.view
     if view is None:
         return {"answer": None, "launches": None, "hypotheses": None}
     latest = view.ledger.hypotheses[-RECENT:][::-1]
     return {
-        "answer": answer(view, curves(view)),
+        "answer": answer(view, found),
         "launches": launches_table(view, view.ledger.launches[-RECENT:][::-1]),
         "hypotheses": hypotheses_table(view, latest, "The last hypotheses, newest first"),
     }

@@ -12,6 +12,8 @@ from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView
 from moeagent.memory.tape.lines import scan_tape
 
+BEAT_S = 2
+
 
 @dataclass(frozen=True)
 class Seen:
@@ -19,7 +21,7 @@ class Seen:
 
     folder: RunFolder
     stamp: str
-    """Another stamp, another picture."""
+    """Another stamp, another run."""
     view: RunView | None
     """None where nothing of the tape can be read; with a problem, what is sound of it."""
     standing: Standing | None
@@ -35,6 +37,11 @@ class Seen:
     def status(self) -> str:
         """In a word or two."""
         return self.standing.status if self.standing else "damaged"
+
+    @property
+    def moment(self) -> str:
+        """The stamp, and for a run under way the time: its step goes on though the tape does not."""
+        return f"{self.stamp}-{int(time.time() / BEAT_S)}" if self.live else self.stamp
 
     @property
     def step_s(self) -> float | None:

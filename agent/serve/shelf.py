@@ -1,6 +1,5 @@
 """The runs folder: never locked, never written; what was read is kept until a tape grows."""
 
-import time
 from collections import OrderedDict
 from collections.abc import Callable
 from difflib import get_close_matches
@@ -17,8 +16,6 @@ from moeagent.memory.run_folder import RunFolder
 KEPT_ROWS = 2000
 OPEN_RUNS = 8
 """Runs whose whole view is kept in memory."""
-BEAT_S = 5
-"""A run under way is drawn anew at least so often: the time of its step goes on though the tape does not."""
 Made = TypeVar("Made")
 
 
@@ -62,11 +59,10 @@ class Shelf:
         return get_close_matches(name, self.names(), n=3, cutoff=0.4)
 
     def stamp(self, name: str) -> str:
-        """Changes whenever the run may look different; reads no tape."""
+        """Changes whenever the run is another; reads no tape."""
         folder = RunFolder(self.root / name)
         found, alive = folder.tape.stat(), look(folder.path).alive
-        beat = f"-{int(time.time() / BEAT_S)}" if alive else ""
-        return f"{found.st_size}-{found.st_mtime_ns}{beat}"
+        return f"{found.st_size}-{found.st_mtime_ns}-{'alive' if alive else 'still'}"
 
     def run(self, name: str) -> Seen | None:
         """The run of exactly this name; None where the folder has none. A name is never used as a path."""

@@ -1,6 +1,7 @@
 """The pages and their addresses."""
 
 import sqlite3
+from collections.abc import Sequence
 from contextlib import closing
 from importlib.resources import files
 from pathlib import Path
@@ -21,12 +22,13 @@ from moeagent.agent.serve.guard import Door, Guard
 from moeagent.agent.serve.search import Wanted, window
 from moeagent.agent.serve.seen import Seen
 from moeagent.agent.serve.shelf import Kept, Shelf
+from moeagent.agent.show.curves import Curve, curves
 from moeagent.agent.show.html.templating import environment
 from moeagent.agent.show.text import SIMULATED
 from moeagent.memory.errors import InputError, MoeagentError
 from moeagent.memory.findings.query import Filters, find
 from moeagent.memory.findings.store import FindingsStore
-from moeagent.memory.records import VerdictKind
+from moeagent.memory.records import VerdictKind, fingerprint
 from moeagent.memory.run_view import RunView
 
 STATIC = {
@@ -84,10 +86,11 @@ class Site:
     def run(self, request: Request) -> Response:
         """How one run stands; asks for itself again while the page is open."""
         seen = self._seen(request)
-        if _unchanged(request, seen.stamp):
+        if _unchanged(request, seen.moment):
             return Response(status_code=204)
-        picture, legend = self._picture(seen)
-        content = pages.overview(seen)
+        found = curves(seen.view) if seen.view else ()
+        picture, legend = self._picture(seen, pages.drawn(found))
+        content = pages.overview(seen, found)
         return self._page(request, "run", seen=seen, picture=picture, legend=legend, **content)
 
     def log(self, request: Request) -> Response:
@@ -178,16 +181,14 @@ class Site:
             raise HTTPException(404, f"there is no run {name!r} in {self._shelf.root}{hint}")
         return seen
 
-    def _picture(self, seen: Seen) -> tuple[Markup | None, list[Any]]:
-        """Throughput against concurrency so far, with its legend."""
+    def _picture(self, seen: Seen, found: Sequence[Curve]) -> tuple[Markup | None, list[Any]]:
+        """Throughput against concurrency, with its legend."""
         from moeagent.agent.show import plots
-        from moeagent.agent.show.curves import curves
 
-        found = [c for c in curves(seen.view) if c.points] if seen.view else []
-        if seen.view is None or not found:
+        if not found:
             return None, []
-        launches = str(len(seen.view.ledger.launches))
-        svg = self._drawn.get(f"picture {seen.folder.id}", launches, lambda: plots.throughput(found))
+        stamp = fingerprint(repr(found))
+        svg = self._drawn.get(f"picture {seen.folder.id}", stamp, lambda: plots.throughput(found))
         return Markup(svg), list(plots.series_classes(found))  # noqa: S704 - drawn by matplotlib, escaped
 
     def _ask(self, filters: Filters) -> list[dict[str, Any]]:
