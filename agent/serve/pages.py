@@ -17,6 +17,7 @@ from moeagent.agent.show.visible import short
 from moeagent.memory.errors import TapeError
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.records import ConfigChange, Hypothesis, Launch, Rung, VerdictKind
+from moeagent.memory.records.approval import Approval
 from moeagent.memory.review import Review, read_reviews
 from moeagent.memory.run_view import RunView
 
@@ -129,6 +130,7 @@ class Whole:
     tried: Tried
     failures: tuple[Failure, ...]
     rungs: Table
+    approvals: tuple[Approval, ...]
     reviews: tuple[Review, ...]
     review_problem: str
     before: str
@@ -150,6 +152,7 @@ def whole(seen: Seen, view: RunView, hypothesis_id: str) -> Whole | None:
         tried=tried(alone)[0],
         failures=tuple(sorted(found, key=lambda f: ids_of_launches(alone).index(f.launch.id))),
         rungs=raw_table(alone.ledger.launches),
+        approvals=tuple(a for a in view.ledger.approvals if a.hypothesis == hypothesis_id),
         reviews=tuple(r for r in reviews if r.about in names),
         review_problem=problem,
         before=ids[place - 1] if place else "",

@@ -7,8 +7,12 @@ from pathlib import Path
 import pytest
 from e2e.command import moeagent
 from parts.hostile import HOSTILE
-from parts.made_run import MadeRun, write_run
-from parts.served import Served
+from parts.made_run import BASELINE, MadeRun, facts, hypothesis, write_run
+from parts.served import Served, served
+
+from moeagent.memory.ledger import Conclusion, Incumbent
+from moeagent.memory.records import ConfigChange
+from moeagent.memory.records.approval import Approval
 
 PATHS = ("", "/log", "/report", "/hypotheses/H1", "/hypotheses/H99", "/launches/L1/log", "/launches/x/log")
 
@@ -162,8 +166,6 @@ def test_a_missing_log_and_a_damaged_review_file_are_told(site: Served, shelf: P
 
 
 def test_no_runs_and_no_store_give_a_page(tmp_path: Path) -> None:
-    from parts.served import served
-
     with served(tmp_path) as site:
         assert "There is no run here yet" in site.get("/").text
         assert "0 findings" in site.get("/findings").text
@@ -174,3 +176,19 @@ def test_a_taken_port_is_named(site: Served, tmp_path: Path) -> None:
     told = moeagent(tmp_path, "serve", "--port", str(site.port), code=2).stderr
     assert f"port {site.port}" in told
     assert "Choose another with --port" in told
+
+
+def test_a_run_that_waits_says_how_to_answer(site: Served, shelf: Path) -> None:
+    run = MadeRun(shelf / "runs", "waits")
+    change = ConfigChange(set_flags={"--chunked-prefill-size": 1024})
+    run.decide(facts())
+    run.decide(Incumbent(config=BASELINE, hypothesis=None))
+    run.launch(BASELINE)
+    run.decide(hypothesis(1, change, BASELINE))
+    config = BASELINE.apply(change).id
+    run.decide(Approval(hypothesis="H1", config=config, answer="awaiting", by="the mode always"))
+    run.decide(Conclusion(status="awaiting approval", reason="H1 waits for approval"))
+    folder = run.close()
+    assert "moeagent resume waits --approve-next" in site.get("/runs/waits").text
+    assert "awaiting by the mode always" in site.get("/runs/waits/hypotheses/H1").text
+    shutil.rmtree(folder.path)
