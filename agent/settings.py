@@ -186,7 +186,7 @@ class CampaignSettings(BaseSettings):
     sim: SimSettings = SimSettings()
     notify: NotifySettings = NotifySettings()
     prompt: dict[str, str] = Field(default_factory=dict)
-    """Prompts of your own by name, in place of those that `moeagent prompt` shows: whole texts with headers."""
+    """Prompts of your own by name, in place of those that `moeagent prompt` shows, headers included."""
     idea: tuple[OwnIdea, ...] = ()
     """The engineer's own hypotheses, tried first and judged like any other."""
     approve: Annotated[Mode, BeforeValidator(_as_mode)] = "never"

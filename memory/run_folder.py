@@ -4,6 +4,7 @@ runs/<id>/
 ├── campaign.toml   the settings as resolved
 ├── tape.jsonl      the journal
 ├── lock            who works on the run now
+├── live.json       what moves in the step under way; no part of the record
 ├── logs/           server logs and other long texts, gzip, named by the hash of their content
 ├── load/           per-request results of each rung, as the load generator packed them
 ├── report.md       findings report

@@ -8,13 +8,16 @@ def command(run: RunName, as_json: AsJson = False, runs: RunsRoot = DEFAULT_RUNS
 
     Example: moeagent status last
     """
+    import time
+
     from moeagent.agent.show.as_json import print_json
-    from moeagent.agent.show.status import standing, status_text
+    from moeagent.agent.show.panel import status_screen
+    from moeagent.agent.show.status import standing
     from moeagent.agent.show.text import console
     from moeagent.memory.run_folder import find_run
 
-    now = standing(find_run(runs, run))
+    found = standing(find_run(runs, run))
     if as_json:
-        print_json(now.to_json())
+        print_json(found.to_json())
     else:
-        console().print(status_text(now))
+        console().print(status_screen(found, time.time()))

@@ -28,7 +28,7 @@ def command(
     try:
         if json_events:
             follow(folder, as_events(typer.echo))
-        elif target.is_terminal:
+        elif target.is_terminal and not target.is_dumb_terminal:
             on_screen(folder, target)
         else:
             follow(folder, as_lines(target))

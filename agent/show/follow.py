@@ -10,10 +10,13 @@ from rich.console import Console
 from rich.live import Live
 
 from moeagent.agent.show.lines import lines_of
+from moeagent.agent.show.panel import status_screen
 from moeagent.agent.show.plain import Text
-from moeagent.agent.show.status import Standing, standing, status_text
+from moeagent.agent.show.screen import REFRESH_PER_S, Screen
+from moeagent.agent.show.status import Standing, standing
 from moeagent.memory.ledger import decision_of
 from moeagent.memory.lock import look
+from moeagent.memory.pulse import Pulse, read_pulse
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Entry
 
@@ -59,22 +62,26 @@ def as_events(write: Callable[[str], Any]) -> Show:
     def show(now: Standing, fresh: list[Entry]) -> None:
         for entry in fresh:
             write(json.dumps({"line": entry.line_no, **entry.body}, ensure_ascii=False))
-        write(json.dumps({"doing": now.doing, "status": now.status}, ensure_ascii=False))
+        step = now.step.to_json(time.time()) if now.step else None
+        told = {"doing": now.doing, "status": now.status, "step": step}
+        write(json.dumps(told, ensure_ascii=False))
 
     return show
 
 
 def on_screen(folder: RunFolder, target: Console) -> None:
     """One screen that is kept up to date."""
-    with Live(console=target, refresh_per_second=2) as live:
-        follow(folder, lambda now, _: live.update(status_text(now)))
+    screen = Screen(folder, status_screen)
+    with Live(console=target, refresh_per_second=REFRESH_PER_S, get_renderable=screen):
+        follow(folder, lambda now, _: None)
 
 
 def _growth(folder: RunFolder) -> Iterator[None]:
-    """Once at the start, then whenever the tape has another size or its worker is gone."""
-    before: tuple[int, bool] | None = None
+    """Once at the start, then whenever the tape has grown, the pulse has beaten or the worker is gone."""
+    before: tuple[int, Pulse | None, bool] | None = None
     while True:
-        now = folder.tape.stat().st_size, look(folder.path).alive
+        size = folder.tape.stat().st_size
+        now = size, read_pulse(folder.path, size), look(folder.path).alive
         if now != before:
             yield
         before = now

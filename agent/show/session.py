@@ -1,4 +1,4 @@
-"""Watching a run from the terminal that started it: a live line for people, plain lines otherwise."""
+"""Watching a run from the terminal that started it: decisions as they fall, and a live panel below them."""
 
 import shlex
 import sys
@@ -10,15 +10,15 @@ from typing import Self
 
 from rich.console import Console
 from rich.live import Live
-from rich.progress_bar import ProgressBar
-from rich.table import Table
 
 from moeagent.agent.events import Asking, Decided, Event, Events, Progress, StepBegan, Warned
 from moeagent.agent.limits import model_hint, raise_hint
 from moeagent.agent.show.as_json import print_json
 from moeagent.agent.show.lines import lines_of
 from moeagent.agent.show.log import best_text, hypotheses_table, measured_table
+from moeagent.agent.show.panel import live_panel
 from moeagent.agent.show.plain import Text
+from moeagent.agent.show.screen import REFRESH_PER_S, PulseWriter, Screen
 from moeagent.agent.show.text import SIMULATED, console
 from moeagent.memory.errors import Interrupted, MoeagentError
 from moeagent.memory.run_folder import RunFolder
@@ -28,13 +28,16 @@ QUIET_STEPS = ("propose", "vet", "approve", "record", "pivot", "diagnose", "judg
 
 
 class Watch:
-    """Prints decisions as they fall and keeps one moving line below them on a terminal."""
+    """Prints decisions as they fall and keeps the live panel below them where the terminal can move."""
 
-    def __init__(self, target: Console) -> None:
+    def __init__(self, target: Console, folder: RunFolder) -> None:
         self._console = target
-        self._live = (
-            Live(console=target, transient=True, refresh_per_second=4) if target.is_terminal else None
-        )
+        self._live: Live | None = None
+        if target.is_terminal and not target.is_dumb_terminal:
+            screen = Screen(folder, live_panel)
+            self._live = Live(
+                console=target, transient=True, refresh_per_second=REFRESH_PER_S, get_renderable=screen
+            )
         self._last_text = ""
 
     def __enter__(self) -> Self:
@@ -66,19 +69,11 @@ class Watch:
                 self._console.print(Text(f"warning: {event.text}", style="yellow"))
 
     def _step(self, event: StepBegan) -> None:
-        if self._live:
-            self._live.update(Text(f"{event.step} {event.about}", style="bold blue"))
-        elif event.about and event.step not in QUIET_STEPS:
+        if not self._live and event.about and event.step not in QUIET_STEPS:
             self._console.print(Text(f"{event.step} {event.about}", style="dim"))
 
     def _progress(self, event: Progress) -> None:
-        if self._live:
-            grid = Table.grid(padding=(0, 1))
-            bar = ProgressBar(total=event.total, completed=event.done, width=30) if event.total else Text("")
-            rate = f"{event.rate:,.0f} tok/s" if event.rate else ""
-            grid.add_row(Text(event.step, style="bold blue"), bar, Text(rate), Text(event.text))
-            self._live.update(grid)
-        elif not event.total and event.text != self._last_text:
+        if not self._live and not event.total and event.text != self._last_text:
             self._last_text = event.text
             self._console.print(Text(f"  {event.step}: {event.text}", style="dim"))
 
@@ -92,12 +87,15 @@ def watched(folder: RunFolder, root: Path, *, as_json: bool, command: str = "moe
     target = console(stderr=as_json)
     events = Events()
     error: MoeagentError | None = None
-    with Watch(target) as watch:
-        events.listeners.append(watch)
+    pulse = PulseWriter(folder)
+    with Watch(target, folder) as watch:
+        events.listeners += [pulse, watch]
         try:
             yield events
         except MoeagentError as raised:
             error = raised
+        finally:
+            pulse.close()
     view = RunView.read(folder)
     if as_json:
         print_json(view.to_json())

@@ -1,25 +1,18 @@
 """How a run stands, from its tape alone: the same from any terminal."""
 
-import shlex
+import time
+from collections.abc import Iterable
 from dataclasses import dataclass
 from typing import Any
 
-from rich.console import Group, RenderableType
-
-from moeagent.agent.show.family import parent_text
-from moeagent.agent.show.log import best_text, verdict_text
-from moeagent.agent.show.plain import Text
 from moeagent.agent.show.spent import Spent, spent
-from moeagent.agent.show.text import SIMULATED, seconds, verdict_effect_text
+from moeagent.agent.show.under_way import UnderWay, under_way
 from moeagent.agent.show.waiting import effect_text
 from moeagent.memory.collector import collector_paused
 from moeagent.memory.lock import look
 from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView
-from moeagent.memory.tape.lines import Entry
-
-LAST = 5
-"""Hypotheses that are shown."""
+from moeagent.memory.tape.lines import Entry, Json
 
 
 @dataclass(frozen=True)
@@ -32,6 +25,10 @@ class Standing:
     """What the loop waits for now; empty once the run has ended. After a crash it is where it was cut."""
     worker: str
     """The process that works on the run; empty when none does."""
+    limits: Json
+    """As they are now: a resume may have raised them."""
+    step: UnderWay | None
+    """The effect under way; None between two effects, and once the run has ended."""
 
     @property
     def ended(self) -> bool:
@@ -48,12 +45,12 @@ class Standing:
     @property
     def budget(self) -> dict[str, tuple[float, float]]:
         """(used, limit) of each limit of the campaign."""
-        limits = self.view.header["settings"]["limits"]
-        return {
-            "experiments": (self.spent.hypotheses, limits["experiments"]),
-            "launches": (self.spent.launches, limits["launches"]),
-            "hours": (round(self.spent.active_s / 3600, 2), limits["hours"]),
+        used = {
+            "experiments": self.spent.hypotheses,
+            "launches": self.spent.launches,
+            "hours": round(self.spent.active_s / 3600, 2),
         }
+        return {name: (value, self.limits[name]) for name, value in used.items()}
 
     def to_json(self) -> dict[str, Any]:
         """One object for programs."""
@@ -65,6 +62,7 @@ class Standing:
             "simulated": view.simulated,
             "doing": self.doing,
             "worker": self.worker,
+            "step": self.step.to_json(time.time()) if self.step else None,
             "active_s": self.spent.active_s,
             "budget": {name: {"used": used, "limit": limit} for name, (used, limit) in self.budget.items()},
             "best": view.ledger.incumbent.hypothesis if view.ledger.incumbent else None,
@@ -85,34 +83,16 @@ def standing(folder: RunFolder) -> Standing:
     doing = _doing(tape.entries[-1])
     lock = look(folder.path)
     worker = str(lock.holder) if lock.holder and lock.alive else ""
-    return Standing(view, spent(tape.header, tape.entries, view.ledger), doing, worker)
+    used = spent(tape.header, tape.entries, view.ledger)
+    return Standing(view, used, doing, worker, _limits(tape.header, tape.entries), under_way(folder, tape))
 
 
-def status_text(found: Standing) -> RenderableType:
-    """One screen."""
-    view = found.view
-    parts: list[RenderableType] = [Text(SIMULATED, style="bold yellow")] if view.simulated else []
-    reason = f": {view.reason}" if found.ended and view.reason else ""
-    parts.append(Text(f"run {view.run}  goal {view.goal}  {found.status}{reason}"))
-    if view.parent:
-        parts.append(Text(parent_text(view), style="cyan"))
-    if found.worker and found.doing:
-        parts.append(Text(f"now: {found.doing} ({found.worker})", style="bold blue"))
-    elif found.doing:
-        parts.append(
-            Text(
-                f"it was cut while {found.doing}: moeagent resume {shlex.quote(view.run)} goes on",
-                style="yellow",
-            )
-        )
-    used = ", ".join(f"{used:g} of {limit:g} {name}" for name, (used, limit) in found.budget.items())
-    parts.append(Text(f"spent: {seconds(found.spent.active_s)} at work; {used}"))
-    for hypothesis in view.ledger.hypotheses[-LAST:]:
-        verdict = view.ledger.verdict(hypothesis.id)
-        head = Text.assemble((f"{hypothesis.id} ", "bold"), hypothesis.statement[:200], "\n    ")
-        effect = verdict_effect_text(verdict) if verdict else ""
-        parts.append(Text.assemble(head, Text(": ").join(verdict_text(verdict).split("\n")), f"  {effect}"))
-    return Group(*parts, best_text(view))
+def _limits(header: Json, entries: Iterable[Entry]) -> Json:
+    limits: Json = dict(header["settings"]["limits"])
+    for entry in entries:
+        if entry.type == "marker":
+            limits |= entry.body.get("amend", {}).get("limits", {})
+    return limits
 
 
 def _doing(last: Entry) -> str:

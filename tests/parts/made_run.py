@@ -115,6 +115,20 @@ class MadeRun:
         self._tape.perform("clock", {}, lambda: {"active_s": 300.0 * self._launches})
         return launch
 
+    def ask(self, kind: str, request: dict[str, Any], answer: dict[str, Any] | None = None) -> None:
+        """An effect; without an answer it is under way."""
+        if answer is not None:
+            self._tape.perform(kind, request, lambda: answer)
+            return
+        assert self._tape._writer is not None
+        self._tape._writer.append("request", {"kind": kind, "request": request})
+
+    def load(self, launch: str, concurrency: int, rung: Rung | None = None) -> None:
+        """A rung that was measured, or that is filling up."""
+        spec = {"concurrency": concurrency, "requests": 2 * concurrency}
+        told = {"rung": rung.model_dump(mode="json"), "alive": True} if rung else None
+        self.ask("load", {"launch": launch, "spec": spec}, told)
+
     def close(self) -> RunFolder:
         """The folder of the run as it stands."""
         self._tape.close()

@@ -96,7 +96,7 @@ def test_what_the_agent_saw_can_be_asked_in_any_order() -> None:
 def test_a_run_that_was_cut_in_an_effect_is_shown_up_to_there(tmp_path: Path) -> None:
     run = MadeRun(tmp_path, "cut")
     run.decide(facts())
-    run._tape._writer.append("request", {"kind": "stop", "request": {"launch": "L1"}})  # type: ignore[union-attr]
+    run.ask("stop", {"launch": "L1"})
     last = moments(run.close().read_tape())[-1]
     assert last.told[0].plain == "stopping L1: cut off here"
 
