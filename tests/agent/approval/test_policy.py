@@ -128,3 +128,12 @@ def test_a_bad_policy_file_is_refused_by_name(tmp_path: Path, text: str, told: s
 @pytest.mark.parametrize(("given", "mode"), [(True, "always"), (False, "never"), ("risky", "risky")])
 def test_settings_of_the_first_version_are_read(given: object, mode: str) -> None:
     assert CampaignSettings.model_validate({"approve": given}).approve == mode
+
+
+def test_the_example_is_a_policy() -> None:
+    found = read_policy(Path(__file__).parents[3] / "examples" / "policy.toml")
+    asked = Subject(
+        command="exec x --kv-cache-dtype fp4_e2m1", source="playbook", flags={"--kv-cache-dtype": "fp4_e2m1"}
+    )
+    assert rule_on(found, "never", asked).action == "deny"
+    assert rule_on(found, "never", Subject(command="exec x", source="playbook")).action == "allow"
