@@ -26,7 +26,11 @@ class CampaignPredictor:
         self._machine = machine_from_facts(host)
         self._model = model_from_facts(model)
         self._calibrated = None
-        return [str(known) for known in (self._machine, self._model) if isinstance(known, Unknown)]
+        told = [str(known) for known in (self._machine, self._model) if isinstance(known, Unknown)]
+        machine = self._machine
+        if isinstance(machine, Machine) and machine.gpu_name is not None and machine.spec is None:
+            told.append(f"speed cannot be predicted: {machine.gpu_name} is not in the table of GPUs")
+        return told
 
     def predict(self, config: ServerConfig) -> Prediction:
         """Memory and speed of a configuration."""
