@@ -82,3 +82,10 @@ def test_a_settings_dump_is_never_an_error():
     assert "error_on_oom" in dump
     answer = diagnose(dump + "\n", alive=True)
     assert answer.failure_class == "runtime.hang"
+
+
+def test_a_pool_that_leaves_nothing_for_the_sampler_is_made_smaller() -> None:
+    answer = diagnose(FIXTURES / "real_logs" / "vllm-h200-fail-sampler-oom.log", engine="vllm")
+    first = answer.remedies[0]
+    assert (first.target, first.direction) == ("--gpu-memory-utilization", "lower")
+    assert "0.995 -> 0.945" in first.change
