@@ -16,7 +16,7 @@ def test_real_server_logs(name):
     assert answer.failure_class in REAL[name]
     assert answer.healthy == (REAL[name] == ["benign.none"])
     line = (FIXTURES / "real_logs" / name).read_bytes().split(b"\n")[answer.line_no - 1]
-    assert answer.root_line == line.decode()
+    assert answer.root_line == line.decode().rstrip("\r")
 
 
 def campaign(name):
