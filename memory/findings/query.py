@@ -10,6 +10,8 @@ COLUMNS = """h.run, h.id, r.created_at, r.gpu, r.gpu_count, r.engine, r.engine_v
     h.verdict_reason, h.effect, h.low, h.high,
     case when h.verdict = 'improved' then h.effect end as gain,
     v.judgement as review, v.reason as review_reason"""
+NAMES = tuple(column.split(" as ")[-1].split(".")[-1].strip() for column in COLUMNS.split(","))
+"""Of the columns of a finding, in their order."""
 NEWEST_RUN_FIRST = "runs r cross join hypotheses h on h.run = r.id"
 """A cross join keeps SQLite to this order: it stops at the limit and does not sort every hypothesis."""
 BEST_MATCH_FIRST = "hypotheses_fts f join hypotheses h on h.rowid = f.rowid join runs r on r.id = h.run"

@@ -228,6 +228,8 @@ def _rung_row(run: str, launch: str, rung: Rung) -> dict[str, Any]:
         "tpot_p50_ms": tpot.p50 if tpot else None,
         "tpot_p99_ms": tpot.p99 if tpot else None,
         "invalid": rung.invalid,
+        "energy_j": rung.energy_j,
+        "power_w": rung.gpu.power_w if rung.gpu else None,
         "rung": rung_text(rung),
     }
 

@@ -87,7 +87,38 @@ def printed(command: str) -> str:
     return "\n".join(line.rstrip() for line in done.stdout.splitlines())
 
 
+def schema() -> str:
+    """Tables of the findings store as SQLite has them, with their meanings, and questions to ask of it."""
+    from tempfile import TemporaryDirectory
+
+    from moeagent.memory.findings.documented import QUESTIONS, TABLES
+    from moeagent.memory.findings.schema import open_store
+
+    parts = [
+        "# The findings store\n",
+        "`runs/findings.db` is plain SQLite: `sqlite3` and datasette open it as it is. It is an index over",
+        "all runs: `moeagent findings --rebuild` makes it again from the tapes.\n",
+    ]
+    with TemporaryDirectory() as folder:
+        db = open_store(Path(folder) / "findings.db")
+        for table, (about, meanings) in TABLES.items():
+            parts.append(f"## {table}\n\n{about}\n\n| column | type | meaning |\n| --- | --- | --- |")
+            parts += [
+                f"| {c.name} | {c.type}{', key' if c.is_pk else ''} | {meanings[c.name]} |"
+                for c in db.table(table).columns
+            ]
+            parts.append("")
+        db.close()
+    parts.append(
+        "`hypotheses_fts` is the full-text index over statement, reason, knobs, verdict and verdict_reason.\n"
+    )
+    parts.append("## Questions\n")
+    parts += [f"### {question}\n\n```sql\n{sql.strip()}\n```\n" for question, sql in QUESTIONS.items()]
+    return "\n".join(parts)
+
+
 PAGES = {
+    "docs/schema.md": schema,
     "docs/graph.md": graph,
     "docs/commands.md": commands,
     "docs/settings.md": settings,

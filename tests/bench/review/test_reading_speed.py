@@ -13,6 +13,7 @@ from e2e.command import environment
 from parts.made_run import write_run
 
 from moeagent.agent.show.html.page import page
+from moeagent.memory.findings.documented import QUESTIONS
 from moeagent.memory.findings.query import Filters, find
 from moeagent.memory.findings.schema import write_transaction
 from moeagent.memory.findings.store import FindingsStore
@@ -35,7 +36,7 @@ PARSE = (
     "for line in pathlib.Path(sys.argv[1]).read_bytes().splitlines(): json.loads(line[17:])"
 )
 KINDS = ("improved", "neutral", "regressed", "blocked", "inconclusive")
-QUESTIONS = (
+ASKED = (
     {"text": "expert parallelism", "gpu": "H200"},
     {"flag": "flag-7", "verdict": "blocked"},
     {"text": "chunked blocked"},
@@ -106,17 +107,19 @@ def test_questions_to_a_store_of_a_million_measurements(
     runs = 1000 if full else 20
     store = FindingsStore(tmp_path / "findings.db")
     fill(store, runs)
-    for question in QUESTIONS:
+    for question in ASKED:
         filters = Filters.model_validate(question)
         timed(f"{question} over {runs * 1000} measurements", 0.1, lambda f=filters: find(store, f))
+    for question, sql in QUESTIONS.items():
+        timed(f"{question} over {runs * 1000} measurements", 0.1, lambda q=sql: store.query(q, {}))
     store.close()
 
 
 def fill(store: FindingsStore, runs: int) -> None:
-    """50 hypotheses and 1,000 measurements a run."""
+    """50 hypotheses, 200 launches, 20 of which fail, and 1,000 measurements a run."""
     database = store._db
     with write_transaction(database):
-        for table, rows in (("runs", run_rows), ("hypotheses", hypothesis_rows), ("measurements", rung_rows)):
+        for table, rows in ROWS.items():
             for number in range(runs):
                 database.table(table).insert_all(rows(number), batch_size=1000)
 
@@ -164,6 +167,49 @@ def rung_rows(number: int) -> Iterator[dict[str, object]]:
             "concurrency": concurrency,
             "completed": 1,
             "failed": 0,
-            "output_tok_s": 100.0,
+            "output_tok_s": 100.0 + (number * 7919 + launch * 104729) % 9973,
             "invalid": "",
         }
+
+
+def launch_rows(number: int) -> Iterator[dict[str, object]]:
+    for launch in range(200):
+        yield {
+            "run": f"run{number:04}",
+            "id": f"L{launch}",
+            "hypothesis": f"H{launch // 4}",
+            "config": "{}",
+            "outcome": "completed",
+        }
+
+
+def diagnosis_rows(number: int) -> Iterator[dict[str, object]]:
+    for launch in range(0, 200, 10):
+        yield {
+            "run": f"run{number:04}",
+            "launch": f"L{launch}",
+            "class": f"class-{(number + launch) % 30}",
+            "confidence": 0.9,
+            "stage": "load",
+            "explanation": "so",
+        }
+
+
+def review_rows(number: int) -> Iterator[dict[str, object]]:
+    yield {
+        "run": f"run{number:04}",
+        "about": "H3",
+        "judgement": "rejected",
+        "reason": "no",
+        "at": f"{number}",
+    }
+
+
+ROWS = {
+    "runs": run_rows,
+    "hypotheses": hypothesis_rows,
+    "launches": launch_rows,
+    "measurements": rung_rows,
+    "diagnoses": diagnosis_rows,
+    "reviews": review_rows,
+}
