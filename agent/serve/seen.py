@@ -43,13 +43,6 @@ class Seen:
         """The stamp, and for a run under way the time: its step goes on though the tape does not."""
         return f"{self.stamp}-{int(time.time() / BEAT_S)}" if self.live else self.stamp
 
-    @property
-    def step_s(self) -> float | None:
-        """How long the present step has been going on; None when none is."""
-        if not self.live:
-            return None
-        return max(0.0, time.time() - self.folder.tape.stat().st_mtime)
-
 
 @dataclass(frozen=True)
 class Row:

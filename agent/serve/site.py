@@ -19,6 +19,7 @@ from starlette.routing import Route
 from moeagent.agent.findings_index import STORE
 from moeagent.agent.serve import pages
 from moeagent.agent.serve.guard import Door, Guard
+from moeagent.agent.serve.now import now
 from moeagent.agent.serve.search import Wanted, window
 from moeagent.agent.serve.seen import Seen
 from moeagent.agent.serve.shelf import Kept, Shelf
@@ -91,7 +92,8 @@ class Site:
         found = curves(seen.view) if seen.view else ()
         picture, legend = self._picture(seen, pages.drawn(found))
         content = pages.overview(seen, found)
-        return self._page(request, "run", seen=seen, picture=picture, legend=legend, **content)
+        content |= {"seen": seen, "now": now(seen), "picture": picture, "legend": legend}
+        return self._page(request, "run", **content)
 
     def log(self, request: Request) -> Response:
         """The hypothesis log of a run, narrowed to what was asked for."""

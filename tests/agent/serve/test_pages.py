@@ -7,10 +7,12 @@ from pathlib import Path
 import pytest
 from e2e.command import moeagent
 from parts.hostile import HOSTILE
-from parts.made_run import BASELINE, MadeRun, facts, hypothesis, write_run
+from parts.made_run import BASELINE, MadeRun, facts, hypothesis, rung, write_run
 from parts.served import Served, served
 
 from moeagent.memory.ledger import Conclusion, Incumbent
+from moeagent.memory.lock import held
+from moeagent.memory.pulse import Pulse, PulseFile
 from moeagent.memory.records import ConfigChange
 from moeagent.memory.records.approval import Approval
 
@@ -176,6 +178,25 @@ def test_a_taken_port_is_named(site: Served, tmp_path: Path) -> None:
     told = moeagent(tmp_path, "serve", "--port", str(site.port), code=2).stderr
     assert f"port {site.port}" in told
     assert "Choose another with --port" in told
+
+
+def test_the_step_under_way_is_shown_with_its_ladder_and_progress(site: Served, shelf: Path) -> None:
+    run = MadeRun(shelf / "runs", "busy")
+    run.decide(facts())
+    run.decide(Incumbent(config=BASELINE, hypothesis=None))
+    run.launch(BASELINE)
+    run.load("L2", 10, rung(10))
+    run.load("L2", 64)
+    folder = run.close()
+    size = folder.tape.stat().st_size
+    PulseFile(folder.path).write(Pulse(tape_bytes=size, done=32, total=128, rate=4321.0))
+    with held(folder.path):
+        text = site.get("/runs/busy").text
+    assert "measuring L2 at concurrency 64" in text
+    assert "L2 for the baseline" in text
+    assert "32 of 128 requests, 4,321 tok/s" in text
+    assert 'value="0.250"' in text
+    shutil.rmtree(folder.path)
 
 
 def test_a_run_that_waits_says_how_to_answer(site: Served, shelf: Path) -> None:
