@@ -25,7 +25,7 @@ class Obedient(ScriptedEndpoint):
     """Answers with the next order that it was shown and has not obeyed yet, else with nothing."""
 
     def __init__(self, otherwise: dict[str, Any] | None = None) -> None:
-        super().__init__([otherwise or {"action": "nothing", "reason": "no orders"}])
+        super().__init__([written_out(otherwise) if otherwise else {"action": "nothing"}])
         self.obeyed: list[dict[str, Any]] = []
 
     def answer(self, body: dict[str, Any]) -> Step:
@@ -33,14 +33,17 @@ class Obedient(ScriptedEndpoint):
         told = "\n".join(message["content"] for message in body["messages"] if message["role"] != "assistant")
         for packed in _ORDER.findall(told):
             given = json.loads(base64.urlsafe_b64decode(packed + "=" * (-len(packed) % 4)))
-            if given not in self.obeyed:
+            # A turn to propose begins with a system message; the question for a cause has none.
+            fits = ("s" in given) is (body["messages"][0]["role"] == "system")
+            if fits and given not in self.obeyed:
                 self.obeyed.append(given)
                 self.requests.append(body)
-                return Reply(content=json.dumps(_written_out(given)))
+                return Reply(content=json.dumps(written_out(given)))
         return super().answer(body)
 
 
-def _written_out(given: dict[str, Any]) -> dict[str, Any]:
+def written_out(given: dict[str, Any]) -> dict[str, Any]:
+    """What the model says: the proposal of a short form, or the answer itself."""
     if "s" not in given:
         return given
     return {
