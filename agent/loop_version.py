@@ -16,10 +16,12 @@ LOOP_VERSION = 1
 
 DATA_PACKAGES = ("moeagent.prompts", "moeagent.agent", "moeagent.tools")
 DATA_SUFFIXES = (".toml", ".json", ".md", ".txt")
+ONLY_SHOWN = ("agent/serve", "agent/show", "agent/notify", "agent/export")
+"""Folders whose files decide how a run looks, and nothing in it."""
 
 
 def data_hashes() -> dict[str, str]:
-    """SHA-256 (16 digits) of every data file that ships in the packages, by its path."""
+    """SHA-256 (16 digits) of every data file in the packages that a decision may rest on, by its path."""
     found: dict[str, str] = {}
     for package in DATA_PACKAGES:
         _collect(resources.files(package), package.removeprefix("moeagent."), found)
@@ -29,6 +31,8 @@ def data_hashes() -> dict[str, str]:
 def _collect(folder: Traversable, name: str, found: dict[str, str]) -> None:
     for item in folder.iterdir():
         path = f"{name}/{item.name}"
+        if path in ONLY_SHOWN:
+            continue
         if item.is_dir() and item.name != "__pycache__":
             _collect(item, path, found)
         elif item.name.endswith(DATA_SUFFIXES):
