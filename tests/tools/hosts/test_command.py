@@ -8,7 +8,7 @@ from hypothesis import HealthCheck, example, given, settings
 from hypothesis import strategies as st
 
 from moeagent.memory.errors import InputError
-from moeagent.tools.hosts.command import Command, Secret, encode, mask, masked, quote
+from moeagent.tools.hosts.command import Command, Secret, encode, mask, masked, quote, without_secrets
 from moeagent.tools.hosts.local import LocalHost
 from moeagent.tools.hosts.protocol import Host
 
@@ -161,3 +161,10 @@ def test_mask_replaces_longer_secrets_first() -> None:
     assert (
         mask("abcd abc http://u:p@h", [Secret("abc"), Secret("abcd"), Secret("")]) == "*** *** http://u:***@h"
     )
+
+
+def test_the_words_of_a_running_process_show_no_secret() -> None:
+    words = ["serve", "--api-key", "s1", "--hf-token=s2", "--x", "http://me:s3@h", "--tp-size", "8"]
+    shown = ["serve", "--api-key", "***", "--hf-token=***", "--x", "http://me:***@h", "--tp-size", "8"]
+    assert without_secrets(words) == shown
+    assert without_secrets([]) == []
