@@ -52,8 +52,8 @@ def check_stamp(header: Json) -> None:
             f"is {LOOP_VERSION}: install moeagent=={header['moeagent']} for a strict replay. `moeagent log`, "
             "`moeagent report` and `moeagent replay --rethink` work with any version"
         )
-    now = data_hashes()
-    changed = sorted(p for p in {*now, *header["data"]} if now.get(p) != header["data"].get(p))
+    now, then = data_hashes(), header.get("data", {})
+    changed = sorted(p for p in {*now, *then} if now.get(p) != then.get(p))
     if changed:
         raise LoopVersionError(
             f"{len(changed)} data files differ from the recording ({', '.join(changed[:4])}"

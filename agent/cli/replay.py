@@ -122,7 +122,9 @@ def _show(folder: RunFolder, until: str, speed: float | None, *, step: bool, as_
     tape = folder.read_tape()
     every = moments(tape)
     shown = up_to(every, until) if until else every
-    if step:
+    if not every and not as_json:
+        console().print("nothing is recorded in this run yet")
+    elif step:
         _step(folder, every, len(shown) - 1 if until else 0)
     elif as_json:
         print_json({"run": folder.id, "moments": [moment.to_json() for moment in shown]})

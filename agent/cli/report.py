@@ -26,12 +26,13 @@ def command(
     from moeagent.agent.show.as_json import print_json
     from moeagent.agent.show.files import write_report
     from moeagent.agent.show.report import markdown
+    from moeagent.memory.review import read_reviews
     from moeagent.memory.run_folder import find_run
     from moeagent.memory.run_view import RunView
 
     folder = find_run(runs, run)
     view = RunView.read(folder)
-    text = markdown(view)
+    text = markdown(view, read_reviews(folder))
     if output:
         write_report(output, text)
     if html:

@@ -4,6 +4,7 @@ from pathlib import Path
 
 from moeagent.agent.show.report import markdown
 from moeagent.memory.errors import InputError
+from moeagent.memory.review import read_reviews
 from moeagent.memory.run_folder import RunFolder, write_private
 from moeagent.memory.run_view import RunView
 
@@ -13,7 +14,7 @@ def write_reports(folder: RunFolder) -> None:
     from moeagent.agent.show.html.page import page
 
     view = RunView.read(folder)
-    write_private(folder.path / "report.md", markdown(view).encode())
+    write_private(folder.path / "report.md", markdown(view, read_reviews(folder)).encode())
     write_private(folder.path / "report.html", page(folder, view).encode())
 
 

@@ -33,6 +33,12 @@ def lineage(view: RunView) -> tuple[Node, ...]:
     return tuple(nodes)
 
 
+def from_earlier_runs(view: RunView) -> tuple[tuple[Hypothesis, Verdict | None], ...]:
+    """The ideas that came from an earlier run or a stated fact, with what became of them here."""
+    ideas = (hypothesis for hypothesis in view.ledger.hypotheses if hypothesis.prior)
+    return tuple((idea, view.ledger.verdict(idea.id)) for idea in ideas)
+
+
 def children(nodes: tuple[Node, ...], parent: str | None) -> list[Node]:
     """The hypotheses that change this one's configuration; None for the baseline's."""
     return [node for node in nodes if node.parent == parent]

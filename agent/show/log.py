@@ -1,5 +1,7 @@
 """The hypothesis log as a table, and one hypothesis whole."""
 
+from collections.abc import Sequence
+
 from rich.console import Console, Group, RenderableType
 from rich.panel import Panel
 from rich.table import Table
@@ -20,14 +22,15 @@ from moeagent.agent.show.text import (
 )
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import Diagnosis, Hypothesis, Launch, PredictedEffect, Rung, Verdict
+from moeagent.memory.review import Review
 from moeagent.memory.run_view import RunView
 
 POWER_COLUMNS = (0, 1, 2, 3, 4, -1)
 """Of the table in the report, those that fit beside each other on a terminal."""
 
 
-def print_log(view: RunView, console: Console) -> None:
-    """The whole log: baseline, every hypothesis with its verdict, what is best."""
+def print_log(view: RunView, console: Console, reviews: Sequence[Review] = ()) -> None:
+    """The whole log: baseline, every hypothesis with its verdict, what reviewers wrote, what is best."""
     if view.simulated:
         console.print(Text(SIMULATED, style="bold yellow"))
     console.print(Text(f"run {view.run}  goal {view.goal}  {view.status}: {view.reason}".rstrip(": ")))
@@ -42,7 +45,16 @@ def print_log(view: RunView, console: Console) -> None:
         console.print(Text(f"turned down: {rejection.statement}: {rejection.reason}", style="dim"))
     for note in view.ledger.notes:
         console.print(Text(f"note on {note.about}: {note.text}", style="dim"))
+    for review in reviews:
+        console.print(review_text(review))
     console.print(best_text(view))
+
+
+def review_text(review: Review) -> Text:
+    """One line that a reviewer wrote."""
+    return Text(
+        f"{review.judgement or 'note'} by a reviewer, {review.about}: {review.text}".rstrip(": "), "yellow"
+    )
 
 
 def hypotheses_table(view: RunView) -> Table:
@@ -141,7 +153,9 @@ def best_text(view: RunView) -> RenderableType:
     return Group(*lines, *([Text(command)] if command else []))
 
 
-def print_hypothesis(view: RunView, hypothesis_id: str, console: Console) -> None:
+def print_hypothesis(
+    view: RunView, hypothesis_id: str, console: Console, reviews: Sequence[Review] = ()
+) -> None:
     """One hypothesis whole. Raises InputError for an id that the run does not have."""
     hypothesis = view.ledger.hypothesis(hypothesis_id)
     if hypothesis is None:
@@ -150,6 +164,7 @@ def print_hypothesis(view: RunView, hypothesis_id: str, console: Console) -> Non
     verdict = view.ledger.verdict(hypothesis_id)
     parts: list[RenderableType] = [
         what_and_why(hypothesis),
+        *([Text(f"known from {hypothesis.prior}", "cyan")] if hypothesis.prior else []),
         Text(f"by the {hypothesis.source}; refuted by: {hypothesis.refuted_by}"),
         Text(f"risk {hypothesis.risk:.0%} {hypothesis.risk_why}") if hypothesis.risk else Text(""),
         predicted_against_measured(hypothesis, verdict),
@@ -162,6 +177,8 @@ def print_hypothesis(view: RunView, hypothesis_id: str, console: Console) -> Non
             parts.append(diagnosis_text(launch.diagnosis))
     parts += in_force_tables(view.ledger.launches_for(hypothesis_id))
     parts.append(verdict_text(verdict))
+    about = {hypothesis_id, *(launch.id for launch in view.ledger.launches_for(hypothesis_id))}
+    parts += [review_text(review) for review in reviews if review.about in about]
     console.print(Panel(Group(*parts), title=Text(f"{view.run} {hypothesis_id}")))
 
 

@@ -15,7 +15,7 @@ from moeagent.memory.records import Rung
 from moeagent.memory.tape.lines import Entry, TapeFile
 
 DURATIONS = {"start": ("after_s",), "load": ("rung", "duration_s"), "complete": ("elapsed_s",)}
-"""Where an answer says itself how long the effect took."""
+"""Where an answer says itself how long the effect took, on tapes whose responses do not."""
 
 
 @dataclass(frozen=True)
@@ -68,7 +68,7 @@ def up_to(found: tuple[Moment, ...], where: str) -> tuple[Moment, ...]:
         about = [number for number, m in enumerate(found, start=1) if where in m.ids]
         closing = [number for number in about if _closes(found[number - 1], where)]
         kept = list(found[: max(closing or about, default=0)])
-    if not kept:
+    if found and not kept:
         known = ", ".join(dict.fromkeys(i for m in found for i in m.ids))
         raise InputError(
             f"--until {where} is neither a line of the tape nor an id of the run; it has {known}"
@@ -103,7 +103,7 @@ def _effect(entry: Entry, following: Entry | None) -> tuple[Moment, float | None
         name=entry.kind,
         ids=tuple(filter(None, [entry.body["request"].get("launch")])),
         told=(told,),
-        took_s=_duration(entry.kind, answer),
+        took_s=float(body.get("took_s") or _duration(entry.kind, answer)),
     )
     return moment, float(answer["active_s"]) if entry.kind == "clock" and answer else None
 

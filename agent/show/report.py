@@ -6,6 +6,7 @@ from moeagent.agent.show.calibrated import calibration_sentence, scores
 from moeagent.agent.show.constraints import constraints_sentence
 from moeagent.agent.show.family import parent_text
 from moeagent.agent.show.left import binding, resume_command, tiers
+from moeagent.agent.show.lineage import from_earlier_runs
 from moeagent.agent.show.markup import cell, code, table
 from moeagent.agent.show.power import HEAD, power_rows
 from moeagent.agent.show.stability import boundary
@@ -21,16 +22,19 @@ from moeagent.agent.show.text import (
     verdict_effect_text,
 )
 from moeagent.memory.records import Diagnosis, Hypothesis, Launch, Rung
+from moeagent.memory.review import Review, last_judgements
 from moeagent.memory.run_view import RunView
 
 
-def markdown(view: RunView) -> str:
-    """The whole report; equal runs give equal bytes."""
+def markdown(view: RunView, reviews: Sequence[Review] = ()) -> str:
+    """The whole report; equal runs with equal reviews give equal bytes."""
     sections = (
         _answer(view),
         _throughput(view),
         _power(view),
-        _hypotheses(view),
+        _hypotheses(view, reviews),
+        _earlier(view),
+        _reviews(reviews),
         _failures(view),
         _stability(view),
         _predictions(view),
@@ -41,11 +45,11 @@ def markdown(view: RunView) -> str:
     return "\n".join(line for section in sections for line in section) + "\n"
 
 
-def log_markdown(view: RunView) -> str:
+def log_markdown(view: RunView, reviews: Sequence[Review] = ()) -> str:
     """The hypothesis log alone, for an issue or a chat."""
     lines = [f"# Hypotheses of run {view.run}", ""]
     lines += [f"**{SIMULATED}.**", ""] if view.simulated else []
-    return "\n".join([*lines, *_hypotheses(view)[2:]]) + "\n"
+    return "\n".join([*lines, *_hypotheses(view, reviews)[2:]]) + "\n"
 
 
 def _answer(view: RunView) -> list[str]:
@@ -133,30 +137,45 @@ def _outcome(launch: Launch) -> str:
     return text
 
 
-def _hypotheses(view: RunView) -> list[str]:
-    rows = [_hypothesis_row(view, h) for h in view.ledger.hypotheses]
-    lines = ["## Hypotheses", ""]
-    lines += (
-        table(["id", "hypothesis", "change", "reason", "measured", "verdict", "why"], rows) if rows else []
-    )
+def _hypotheses(view: RunView, reviews: Sequence[Review]) -> list[str]:
+    judged = last_judgements(reviews)
+    rows = [_hypothesis_row(view, h, judged.get(h.id)) for h in view.ledger.hypotheses]
+    head = ["id", "hypothesis", "change", "reason", "measured", "verdict", "why"]
+    lines = ["## Hypotheses", "", *(table(head, rows) if rows else ["None was tried.", ""])]
     if view.ledger.rejections:
         lines += ["Turned down before a launch:", ""]
         lines += table(
             ["idea", "change", "because"],
             [[r.statement, change_text(r.change), r.reason] for r in view.ledger.rejections],
         )
-    return lines or ["None was tried.", ""]
+    return lines
 
 
-def _hypothesis_row(view: RunView, hypothesis: Hypothesis) -> list[str]:
+def _earlier(view: RunView) -> list[str]:
+    found = from_earlier_runs(view)
+    if not found:
+        return []
+    rows = [[h.id, h.statement, h.prior, v.kind.value if v else "open"] for h, v in found]
+    return ["## From earlier runs", "", *table(["id", "hypothesis", "known from", "here"], rows)]
+
+
+def _reviews(reviews: Sequence[Review]) -> list[str]:
+    rows = [[r.about, r.judgement or "note", r.text, r.at] for r in reviews]
+    return (
+        ["## What reviewers wrote", "", *table(["about", "judgement", "text", "when"], rows)] if rows else []
+    )
+
+
+def _hypothesis_row(view: RunView, hypothesis: Hypothesis, review: Review | None) -> list[str]:
     verdict = view.ledger.verdict(hypothesis.id)
+    judged = f", {review.judgement} by a reviewer" if review else ""
     return [
         hypothesis.id,
         hypothesis.statement,
         change_text(hypothesis.change),
         f"{hypothesis.reason}{f' (known from {hypothesis.prior})' if hypothesis.prior else ''}",
         verdict_effect_text(verdict),
-        verdict.kind.value if verdict else "open",
+        f"{verdict.kind.value if verdict else 'open'}{judged}",
         verdict.reason if verdict else "",
     ]
 
@@ -234,11 +253,13 @@ def _spent(view: RunView) -> list[str]:
     launches = view.ledger.launches
     starting = sum(launch.ready_after_s or 0.0 for launch in launches)
     measuring = sum(rung.duration_s for launch in launches for rung in launch.rungs)
+    joules = [r.energy_j for launch in launches for r in launch.rungs if r.energy_j is not None]
+    energy = f"; {sum(joules) / 3.6e6:.3f} kWh of the GPUs while measuring" if joules else ""
     return [
         "## Spent",
         "",
         f"{len(launches)} launches, {len(view.ledger.hypotheses)} hypotheses; {seconds(starting)} starting "
-        f"servers, {seconds(measuring)} measuring.",
+        f"servers, {seconds(measuring)} measuring{energy}.",
         "",
     ]
 

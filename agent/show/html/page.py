@@ -21,7 +21,7 @@ from moeagent.agent.show.html.measured import (
 from moeagent.agent.show.html.templating import environment
 from moeagent.agent.show.html.tried import failures, glance, score_table, tried
 from moeagent.agent.show.left import binding, resume_command, tiers
-from moeagent.agent.show.lineage import Node, children, lineage
+from moeagent.agent.show.lineage import Node, children, from_earlier_runs, lineage
 from moeagent.agent.show.spent import spent
 from moeagent.agent.show.text import SIMULATED
 from moeagent.memory.records import PredictionScore
@@ -57,6 +57,7 @@ def _content(folder: RunFolder, view: RunView) -> dict[str, Any]:
         "front_table": front_table(found),
         "latency_table": latency_table(found),
         "nodes": nodes,
+        "earlier": from_earlier_runs(view),
         "children": children,
         "tried": every,
         "glance": glance(every),
