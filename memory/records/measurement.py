@@ -117,6 +117,8 @@ class Rung(Record):
     """Cached part of the prompt tokens, where the server reports it."""
     request_rate: float | None = None
     """Requests per second offered in open loop; None in closed loop."""
+    stalled: float | None = None
+    """Part of the window, 0..1, in which the server stood still; None where it cannot be told."""
     gpu: GpuSamples | None = None
     """None when the host's GPUs were not sampled, or say nothing."""
 

@@ -18,6 +18,7 @@ from moeagent.memory.records import Distribution, Rung
 from moeagent.tools.load.health import client_health
 from moeagent.tools.load.plausible import implausible
 from moeagent.tools.load.spec import Slo
+from moeagent.tools.load.stalls import stalled_share
 
 Answer = dict[str, Any]
 FORMAT = 1
@@ -83,6 +84,7 @@ def rung_of(payload: dict[str, Any]) -> Rung:
         tokens_per_event=tokens_per_event(counted),
         cache_hit_rate=hit_rate(complete),
         request_rate=plan.get("rate"),
+        stalled=stalled_share(answers, plan["concurrency"], closed_loop=plan.get("rate") is None),
         client=health,
         note="; ".join(notes(payload)),
     )
