@@ -7,6 +7,16 @@ from typing import Any
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.tape.lines import Entry, Json
 
+SHARES = {
+    "starting servers": ("start",),
+    "stopping servers": ("stop",),
+    "surveying": ("survey",),
+    "checking answers": ("outputs", "task", "calibrate", "first_prompt"),
+    "the language model": ("complete",),
+    "waiting for a person": ("approve",),
+}
+OWN = "the loop itself"
+
 
 @dataclass(frozen=True)
 class Spent:
@@ -29,12 +39,38 @@ class Spent:
     """None when the endpoint has no price."""
     launched_at_s: dict[str, float] = field(default_factory=dict)
     """When each launch ended, in seconds of active time."""
+    effects_s: dict[str, float] = field(default_factory=dict)
+    """Seconds that each kind of effect took; empty for a tape that does not say."""
+    own_s: float = 0.0
+    """Seconds between the effects: what the loop itself took."""
+
+    @property
+    def accounted_s(self) -> float:
+        """All seconds that the tape accounts for."""
+        return sum(self.effects_s.values()) + self.own_s
+
+    @property
+    def shares(self) -> dict[str, float]:
+        """Seconds by what they were spent on, all that the tape accounts for; empty where it does not say."""
+        if not self.effects_s:
+            return {}
+        known = {name: sum(self.effects_s.get(kind, 0.0) for kind in kinds) for name, kinds in SHARES.items()}
+        loads = self.effects_s.get("load", 0.0)
+        return {
+            **known,
+            "warming up and draining": max(0.0, loads - self.measuring_s),
+            "measuring": min(loads, self.measuring_s),
+            "other effects": sum(self.effects_s.values()) - loads - sum(known.values()),
+            OWN: self.own_s,
+        }
 
 
 def spent(header: Json, entries: Iterable[Entry], ledger: Ledger) -> Spent:
     """Count what the tape holds."""
     settings = header["settings"]
-    ticks, completions, launched = _walk(entries)
+    recorded = tuple(entries)
+    ticks, completions, launched = _walk(recorded)
+    effects_s, own_s = _time_split(recorded)
     rungs = [rung for launch in ledger.launches for rung in launch.rungs]
     joules = [rung.energy_j for rung in rungs if rung.energy_j is not None]
     price = settings["host"].get("price_per_hour")
@@ -51,7 +87,21 @@ def spent(header: Json, entries: Iterable[Entry], ledger: Ledger) -> Spent:
         model_tokens=sum(_tokens(c, "input_tokens") + _tokens(c, "output_tokens") for c in completions),
         model_cost=_model_cost(settings.get("llm", {}), completions),
         launched_at_s=launched,
+        effects_s=effects_s,
+        own_s=own_s,
     )
+
+
+def _time_split(entries: Iterable[Entry]) -> tuple[dict[str, float], float]:
+    """Seconds by kind of effect, and between effects."""
+    kind, took, own = "", dict[str, float](), 0.0
+    for entry in entries:
+        if entry.type == "request":
+            kind = entry.body["kind"]
+        elif entry.type == "response" and "took_s" in entry.body:
+            took[kind] = took.get(kind, 0.0) + entry.body["took_s"]
+            own += entry.body["own_s"]
+    return took, own
 
 
 def _walk(entries: Iterable[Entry]) -> tuple[float, list[Json], dict[str, float]]:

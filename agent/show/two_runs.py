@@ -151,7 +151,7 @@ def _told(tape: TapeFile) -> list[Entry]:
 
 def _shared(one: Sequence[Entry], other: Sequence[Entry]) -> int:
     for number, (mine, theirs) in enumerate(zip(one, other, strict=False)):
-        if mine.type != theirs.type or mine.body != theirs.body:
+        if mine.type != theirs.type or mine.untimed != theirs.untimed:
             return number
     return min(len(one), len(other))
 

@@ -28,6 +28,10 @@ KIND_AT_START = re.compile(rb'{"kind":"([a-z_-]+)",("type":"decision","value":)?
 """Where canonical JSON, whose keys are sorted, has these two: inside a string every quote is escaped."""
 
 
+TIMES = ("own_s", "took_s")
+"""Fields of a response: seconds since the previous one, and seconds that the effect took."""
+
+
 @dataclass(frozen=True)
 class Entry:
     """One line of a tape; `line_no` is its place in the file.
@@ -49,6 +53,11 @@ class Entry:
         body: Json = from_json(self.written, cache_strings="keys")
         del body["type"]
         return body
+
+    @property
+    def untimed(self) -> Json:
+        """The body without how long it took: two runs of the same course differ in that alone."""
+        return {name: value for name, value in self.body.items() if name not in TIMES}
 
     @property
     def kind(self) -> str:

@@ -6,6 +6,7 @@ each synced before it is used. `decide` records what the loop concluded, or chec
 """
 
 import os
+import time
 from collections.abc import Callable, Iterator
 from itertools import dropwhile, takewhile
 from pathlib import Path
@@ -16,6 +17,7 @@ from moeagent.memory.errors import DivergenceError, MoeagentError, TapeError
 from moeagent.memory.records import canonical_json
 from moeagent.memory.tape.lines import (
     FIRST_SUM,
+    TIMES,
     Entry,
     EntryType,
     Json,
@@ -42,6 +44,7 @@ class Tape:
         self._at = 0
         self._went_on = False
         self._writer = writer
+        self._idle_since = time.monotonic()
         self.header: Json = recorded.header if recorded else {}
         self.on_amend: Callable[[Json], None] = lambda amend: None
 
@@ -127,6 +130,7 @@ class Tape:
     def _perform_now(self, asked: Json, effect: Callable[[], Json]) -> Json:
         writer = self._live_writer(f"the request {asked['kind']}")
         writer.append("request", asked)
+        began = time.monotonic()
         try:
             answer: Json = {"response": rounded(effect())}
         except MoeagentError as error:
@@ -134,6 +138,11 @@ class Tape:
                 # No word of the outside world: the effect was cut, and is performed again at resume.
                 raise
             answer = {"error": {"type": type(error).__name__, "message": str(error)}}
+        ended = time.monotonic()
+        # For the report's split of the time; nothing is decided by it.
+        own, took = TIMES
+        answer |= {own: round(began - self._idle_since, 4), took: round(ended - began, 4)}
+        self._idle_since = ended
         writer.append("response", answer)
         return answer
 
