@@ -142,7 +142,8 @@ def test_a_real_run_is_watched_from_its_start_to_its_end(browser: Browser, tmp_p
         try:
             wait_for(lambda: "watched" in text_of(browser, "#live"), "the run in the list")
             wait_for(lambda: "finished" in text_of(browser, "#live"), "the end of the run", timeout_s=120)
-            assert run.wait(timeout=60) == 0
+            told, _ = run.communicate(timeout=60)
+            assert run.returncode == 0, told
         finally:
             kill_hard(run)
         assert browser.script("return window.stayed")
