@@ -26,6 +26,9 @@ from moeagent.memory.run_view import RunView
 
 QUIET_STEPS = ("propose", "vet", "approve", "record", "pivot", "diagnose", "judge", "report", "baseline")
 
+TOLD_APART = 60
+"""Letters by which two lines of a server's log differ: a progress bar that moves says nothing new."""
+
 
 class Watch:
     """Prints decisions as they fall and keeps the live panel below them where the terminal can move."""
@@ -38,7 +41,7 @@ class Watch:
             self._live = Live(
                 console=target, transient=True, refresh_per_second=REFRESH_PER_S, get_renderable=screen
             )
-        self._last_text = ""
+        self._last_said = ""
 
     def __enter__(self) -> Self:
         if self._live:
@@ -73,8 +76,9 @@ class Watch:
             self._console.print(Text(f"{event.step} {event.about}", style="dim"))
 
     def _progress(self, event: Progress) -> None:
-        if not self._live and not event.total and event.text != self._last_text:
-            self._last_text = event.text
+        said = "".join(filter(str.isalpha, event.text))[:TOLD_APART]
+        if not self._live and not event.total and said != self._last_said:
+            self._last_said = said
             self._console.print(Text(f"  {event.step}: {event.text}", style="dim"))
 
 
