@@ -9,7 +9,7 @@ from moeagent.agent.show.session import Watch
 from moeagent.agent.show.text import console
 
 STARTING = (
-    "kv_pool (EngineCore pid=1386) INFO 11-29 23:28:57 [gpu_model_runner.py:5306] Model loading took 56.88 GiB",
+    "kv_pool (EngineCore pid=1386) INFO 11-29 23:28:57 [gpu_model_runner.py:5306] Model loading took 56.88",
     "graph_capture Capturing CUDA graphs (decode, FULL):   4%|▍         | 2/51 [00:00<00:04,  9.94it/s]",
     "graph_capture Capturing CUDA graphs (decode, FULL):  47%|████▋     | 24/51 [00:03<00:03,  7.15it/s]",
     "graph_capture Capturing CUDA graphs (decode, FULL): 100%|██████████| 51/51 [00:06<00:00,  8.13it/s]",
