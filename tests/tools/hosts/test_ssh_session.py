@@ -129,6 +129,29 @@ def test_noise_of_bashrc(serve, open_ssh, tmp_path: Path) -> None:
     assert host.run(HELLO, timeout_s=30).stdout == b"hello\n"
 
 
+def test_a_locale_that_the_host_does_not_have(serve, open_ssh, tmp_path: Path) -> None:
+    """bash complains about it on standard error, before our command and in its name."""
+    lines = 'SetEnv LC_ALL=xx_YY.UTF-8 LANG=de_DE.UTF-8\nForceCommand exec bash -c "$SSH_ORIGINAL_COMMAND"'
+    host = open_ssh(serve(lines))
+    text = Command(("sh", "-c", "printf 'gr\\303\\274n\\n'; echo err >&2; exit 3"))
+    result = host.run(text, timeout_s=30)
+    assert (result.exit_code, result.stdout, result.stderr) == (3, "grün\n".encode(), b"err\n")
+    host.put(f"{tmp_path}/file", "grün".encode())
+    assert host.read(f"{tmp_path}/file") == "grün".encode()
+
+
+def test_include_and_match_lead_to_the_host(sshd: Sshd, open_ssh, tmp_path: Path) -> None:
+    (tmp_path / ".ssh").mkdir()
+    (tmp_path / ".ssh" / "lab").write_text(f"Host gpu\n HostName 127.0.0.1\n Port {sshd.port}\n")
+    config = tmp_path / ".ssh" / "config"
+    config.write_text(
+        f"Include lab\nMatch originalhost gpu\n IdentityFile {sshd.user_key}\n"
+        f" UserKnownHostsFile {sshd.home}/.ssh/known_hosts\nMatch all\n ServerAliveInterval 30\n"
+    )
+    host = open_ssh(sshd, "gpu", home=tmp_path, key_files=(), known_hosts=())
+    assert host.run(HELLO, timeout_s=30).text == "hello\n"
+
+
 def test_an_account_that_runs_no_commands(serve, open_ssh) -> None:
     host = open_ssh(serve("ForceCommand echo This account is not available; exit 1"))
     with pytest.raises(
