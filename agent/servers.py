@@ -6,8 +6,9 @@ from contextlib import AbstractContextManager
 from moeagent.agent.interrupt import StopRequest
 from moeagent.agent.place import Place
 from moeagent.agent.secret_settings import OwnSecrets
+from moeagent.agent.server_folders import ServerFolders
 from moeagent.agent.settings import CampaignSettings
-from moeagent.memory.errors import EngineError, HostError, RemoteError
+from moeagent.memory.errors import EngineError, HostError
 from moeagent.memory.records import ServerConfig, fingerprint
 from moeagent.tools.engines.protocol import Engine
 from moeagent.tools.hosts.clock import SystemClock
@@ -22,10 +23,6 @@ from moeagent.tools.server.readiness import Progress, ReadyReport, wait_until_re
 
 GRACE_S = 20.0
 """A polite stop may take this long before the firm one."""
-LOG_HEAD = 4 << 20
-LOG_TAIL = 12 << 20
-"""A log that is longer than both together is kept with its middle left out."""
-RETIRED = "retired"
 POLL_S = 0.25
 FIRST_PORT, PORT_SPAN = 20_000, 10_000
 """Below Linux's range of ephemeral ports, so that no client's connection takes one in between."""
@@ -42,11 +39,11 @@ class Servers:
         self._engine = engine
         self._settings = settings
         self._run = run
+        self._folders = ServerFolders(place.host, settings.host.folder, run)
         self._stop = stop
         self._handles: dict[str, ServerHandle] = {}
         self._secrets = OwnSecrets(settings.llm.api_key_env)
         self._clock = SystemClock()
-        self._root = ""
         self._memory_before: dict[int, int] | None = None
         """MiB in use by GPU while nothing of this run ran; None when a resume found a server running."""
 
@@ -56,13 +53,13 @@ class Servers:
         Raises HostError when it cannot be started.
         """
         known = self._of_this_boot(launch)
-        folder = self._folder(launch)
-        port = self._port_of(folder) if known else free_port(self._host, self._first_port(folder))
-        command = self._command(config, port)
+        folder = self._folders.current(launch)
+        port = self._folders.port_of(folder) if known else free_port(self._host, _first_port(folder))
+        command, wrapper = self._command(config, port), self._wrapper(config)
         if known is None:
             if self._memory_before is None and not self._handles:
                 self._memory_before = used_memory(self._host)
-            self._host.put(f"{folder}/port", f"{port}\n".encode())
+            self._folders.write_port(folder, port)
         self._handles[launch] = start_server(
             self._host,
             command,
@@ -70,9 +67,9 @@ class Servers:
             launch=launch,
             folder=folder,
             port=port,
-            wrapper=self._wrapper(config),
+            wrapper=wrapper,
         )
-        return masked(command)
+        return masked(wrapper.tagged(command, f"{self._run}/{launch}") if wrapper else command)
 
     def wait(self, launch: str, on_progress: Callable[[Progress], None]) -> ReadyReport:
         """Wait until the server is ready, dead or hung."""
@@ -117,7 +114,7 @@ class Servers:
         if handle is None or not probe(self._host, handle.process).rebooted:
             return False
         del self._handles[launch]
-        self._retire(handle.folder)
+        self._folders.retire(handle.folder)
         return True
 
     def port(self, launch: str) -> AbstractContextManager[int]:
@@ -132,7 +129,7 @@ class Servers:
         """The words that the server's process has, secrets masked; none where the host does not show them."""
         command = Command(("cat", f"/proc/{self._handles[launch].process.pid}/cmdline"), repeatable=True)
         result = self._host.run(command, timeout_s=60.0)
-        words = _text(result.stdout).split("\0")[:-1] if result.ok else []
+        words = result.text.split("\0")[:-1] if result.ok else []
         return [self._secrets.mask(word) for word in without_secrets(words)]
 
     def folder_of(self, launch: str) -> str:
@@ -150,22 +147,8 @@ class Servers:
 
     def log(self, launch: str) -> str:
         """The server's whole log, secrets masked; where it is very long, its middle is left out."""
-        return self._secrets.mask(self._whole_log(launch))
-
-    def _whole_log(self, launch: str) -> str:
-        path = f"{self._log_folder(launch)}/server.log"
-        try:
-            head = self._host.read(path, limit=LOG_HEAD + LOG_TAIL)
-            if len(head) < LOG_HEAD + LOG_TAIL:
-                return _text(head)
-            size = self._size(path)
-            tail = self._host.read(path, offset=max(LOG_HEAD, size - LOG_TAIL))
-        except RemoteError:
-            raise
-        except HostError:
-            return ""
-        left_out = max(0, size - LOG_TAIL - LOG_HEAD)
-        return f"{_text(head[:LOG_HEAD])}\n[moeagent: {left_out} bytes left out]\n{_text(tail)}"
+        handle = self._handles.get(launch)
+        return self._secrets.mask(self._folders.log(handle.folder if handle else self._folders.last(launch)))
 
     def stop(self, launch: str) -> list[str]:
         """Stop the server; returns what is not as it should be afterwards."""
@@ -177,7 +160,7 @@ class Servers:
         released = (lambda: not self._held()) if self._memory_before else None
         report = stop_server(self._host, handle, grace_s=GRACE_S, memory_released=released)
         if report.gone:
-            self._retire(handle.folder)
+            self._folders.retire(handle.folder)
         self._handles.pop(launch, None)
         problems = [] if report.processes.gone else [f"processes {report.processes.remaining} do not end"]
         if report.wrapped and report.wrapped.remaining:
@@ -208,18 +191,18 @@ class Servers:
         return self._engine.command(config, model=self._place.model, port=port, install=install)
 
     def _found(self, launch: str) -> ServerHandle | None:
-        folder = self._folder(launch)
+        folder = self._folders.current(launch)
         process = attach(self._host, folder)
         if process is None:
             return None
-        port, wrapper = self._port_of(folder), self._recorded_wrapper(folder)
+        port, wrapper = self._folders.port_of(folder), self._recorded_wrapper(folder)
         return ServerHandle(launch=launch, folder=folder, port=port, process=process, wrapper=wrapper)
 
     def _give_up(self, handle: ServerHandle) -> None:
         """Of a server that is dead: what its wrapper keeps of it goes too."""
         if handle.wrapper is not None:
             stop_wrapped(self._host, handle.wrapper, handle.process.tag, grace_s=0.0)
-        self._retire(handle.folder)
+        self._folders.retire(handle.folder)
 
     def _wrapper(self, config: ServerConfig) -> Wrapper | None:
         """What this configuration's install is started through."""
@@ -235,70 +218,14 @@ class Servers:
 
     def _of_this_boot(self, launch: str) -> Process | None:
         """The process of the launch's latest start; one that a reboot ended is retired."""
-        folder = self._folder(launch)
+        folder = self._folders.current(launch)
         process = attach(self._host, folder)
         if process is None or not probe(self._host, process).rebooted:
             return process
-        self._retire(folder)
+        self._folders.retire(folder)
         return None
 
-    def _folder(self, launch: str) -> str:
-        """The folder of the launch's latest start that was not stopped, or a new one."""
-        base = f"{self._base()}/{self._run}/{launch}"
-        number = 0
-        while self._exists(f"{self._numbered(base, number)}/{RETIRED}"):
-            number += 1
-        return self._numbered(base, number)
 
-    def _log_folder(self, launch: str) -> str:
-        """The folder whose log belongs to the launch: also one that was stopped."""
-        if launch in self._handles:
-            return self._handles[launch].folder
-        base = f"{self._base()}/{self._run}/{launch}"
-        number = 0
-        while self._exists(f"{self._numbered(base, number + 1)}/port"):
-            number += 1
-        return self._numbered(base, number)
-
-    @staticmethod
-    def _first_port(folder: str) -> int:
-        """Where to look for a free port: servers of two runs that start together must not meet."""
-        return FIRST_PORT + int(fingerprint(folder, digits=8), 16) % PORT_SPAN
-
-    @staticmethod
-    def _numbered(base: str, number: int) -> str:
-        return base if number == 0 else f"{base}.{number}"
-
-    def _base(self) -> str:
-        if not self._root:
-            folder = self._settings.host.folder
-            if folder.startswith("~"):
-                home = self._run_text("sh", "-c", 'printf %s "$HOME"')
-                folder = home + folder.removeprefix("~")
-            self._root = folder
-        return self._root
-
-    def _exists(self, path: str) -> bool:
-        command = Command(("test", "-e", path), repeatable=True)
-        return self._host.run(command, timeout_s=60.0).ok
-
-    def _size(self, path: str) -> int:
-        return int(self._run_text("sh", "-c", 'wc -c < "$1"', "sh", path))
-
-    def _run_text(self, *argv: str) -> str:
-        result = self._host.run(Command(argv, repeatable=True), timeout_s=60.0)
-        if not result.ok:
-            raise HostError(
-                f"{self._host.name}: {argv[0]} failed: {result.stderr.decode('utf-8', 'replace')}"
-            )
-        return result.text.strip()
-
-    def _port_of(self, folder: str) -> int:
-        return int(self._host.read(f"{folder}/port"))
-
-    def _retire(self, folder: str) -> None:
-        self._host.put(f"{folder}/{RETIRED}", b"")
-
-
-def _text(data: bytes) -> str:
-    return data.decode("utf-8", "replace")
+def _first_port(folder: str) -> int:
+    """Where to look for a free port: servers of two runs that start together must not meet."""
+    return FIRST_PORT + int(fingerprint(folder, digits=8), 16) % PORT_SPAN

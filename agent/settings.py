@@ -53,8 +53,8 @@ class EngineSettings(Record):
     """Set for every launch and for the survey's questions to the engine; no knob, unlike the baseline's."""
     wrapper: WrapperSpec | None = None
     """What `command` is started through, such as [engine.wrapper] command = ["docker", "run", "--gpus=all",
-    "-v=/models:/models", "IMAGE"]. docker, podman and Slurm are known; for another say how to tag, find, stop
-    and kill what it starts."""
+    "-v=/models:/models", "IMAGE"] (the model under one path on both sides). docker, podman and Slurm are
+    known; for another say how to tag, find, stop and kill what it starts."""
     install: tuple[EngineInstall, ...] = ()
     """Further installs of the engine, such as a newer virtual environment: each is tried as an idea."""
 

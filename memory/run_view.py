@@ -145,6 +145,7 @@ class RunView:
             "hypotheses": [self._hypothesis(h) for h in ledger.hypotheses],
             "rejections": [r.model_dump(mode="json") for r in ledger.rejections],
             "limits": [limit.model_dump(mode="json") for limit in ledger.limits],
+            "approvals": [a.model_dump(mode="json") for a in ledger.approvals],
             "notes": [n.model_dump(mode="json") for n in ledger.notes],
         }
 

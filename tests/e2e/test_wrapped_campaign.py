@@ -28,8 +28,9 @@ launches = 1
 [workload]
 input_len = 16
 output_len = 8
-ladder = [1, 2]
-prompts_per_slot = 2.0
+ladder = [1]
+prompts_per_slot = 1.0
+min_prompts = 2
 [output_check]
 enabled = false
 [limits]
@@ -81,7 +82,9 @@ def test_killed_with_its_client_and_resumed_nothing_is_left(tmp_path: Path, dock
     log = moeagent_json(tmp_path, "log", run)
     assert log["status"] == "finished"
     assert [h["statement"] for h in log["hypotheses"]] == ["Four slots"]
-    assert log["hypotheses"][0]["launches"][0]["outcome"] == "completed"
+    launch = log["hypotheses"][0]["launches"][0]
+    assert launch["outcome"] == "completed"
+    assert f"--label moeagent.tag={run}/{launch['id']}" in launch["command"]
     assert docker.containers() == []
     assert not tagged_processes(f"{run}/")
     assert moeagent_json(tmp_path, "replay", run)["same"]
