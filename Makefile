@@ -61,7 +61,7 @@ docs: dev
 	$(MAKE) site
 
 site: dev $(MERMAID)
-	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict --quiet
+	NO_MKDOCS_2_WARNING=1 $(BIN)/mkdocs build --strict
 
 # Draws the site's diagrams. Fetched once, kept with the site: a reader's browser loads nothing from elsewhere.
 $(MERMAID):
