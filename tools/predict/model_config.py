@@ -12,7 +12,13 @@ from moeagent.memory.records import ModelFacts
 from moeagent.tools.predict import tables
 from moeagent.tools.predict.attention_config import attention_groups
 from moeagent.tools.predict.parameters import formats_by_size
-from moeagent.tools.predict.quant_config import kv_default, lists_exceptions, weight_block, weight_formats
+from moeagent.tools.predict.quant_config import (
+    kv_default,
+    lists_exceptions,
+    quant_method,
+    weight_block,
+    weight_formats,
+)
 from moeagent.tools.predict.records import ModelShape, MoeShape, Unknown
 from moeagent.tools.predict.tables.schema import ArchitectureRule
 
@@ -108,6 +114,7 @@ def _shape(
         vision_hidden=vision_hidden,
         max_context=int(text.get("max_position_embeddings") or 4096),
         formats=formats,
+        quant_method=quant_method(config, text),
         weight_block=weight_block(config, text),
         kv_dtype=kv_default(config, text),
         notes=(*notes, *quant_notes),

@@ -77,6 +77,13 @@ def format_of(quant: Mapping[str, Any]) -> str | None:
     return _compressed_tensors(quant)
 
 
+def quant_method(config: Mapping[str, Any], text: Mapping[str, Any]) -> str:
+    """The checkpoint's own word for its quantisation, by which engines check --quantization."""
+    quant = _quant(config, text) or {}
+    named = str(quant.get("quant_method") or "").lower()
+    return named or ("modelopt" if "quant_algo" in quant else "")
+
+
 def weight_block(config: Mapping[str, Any], text: Mapping[str, Any]) -> int:
     """Rows of a block that shares a scale, by weight_block_size; 0 where weights are not in blocks."""
     size = (_quant(config, text) or {}).get("weight_block_size")

@@ -114,6 +114,8 @@ class ModelShape(Record):
     vision_hidden: int = 0
     max_context: int
     formats: WeightFormats = Field(default_factory=WeightFormats)
+    quant_method: str = ""
+    """What the checkpoint calls its quantisation, such as modelopt or awq; empty where it names none."""
     weight_block: int = 0
     """Rows of one quantisation block, which no rank may cut; 0 without blocks."""
     kv_dtype: str = "bfloat16"

@@ -17,6 +17,7 @@ def rule_facts(model: ModelShape | Unknown) -> dict[str, Any]:
         "model.architecture": model.architecture,
         "model.experts": model.moe.experts if model.moe is not None else 0,
         "model.weights": _FAMILIES.get(weights, weights),
+        "model.quant_method": model.quant_method,
         "model.attention": "mla" if any(group.kind == "mla" for group in model.attention) else "mha",
         "model.cache": _cache(model),
     }

@@ -165,11 +165,11 @@ def test_couplings(known: EngineFacts, flags: dict, fatal: bool, part: str) -> N
 
 GLM = {
     "model.architecture": "GlmMoeDsaForCausalLM", "model.weights": "nvfp4", "model.attention": "mla",
-    "model.cache": "sparse", "model.experts": 256,
+    "model.cache": "sparse", "model.experts": 256, "model.quant_method": "modelopt_fp4",
 }  # fmt: skip
 QWEN = {
     "model.architecture": "Qwen3MoeForCausalLM", "model.weights": "bfloat16", "model.attention": "mha",
-    "model.cache": "plain", "model.experts": 128,
+    "model.cache": "plain", "model.experts": 128, "model.quant_method": "",
 }  # fmt: skip
 GPT_OSS = {
     **QWEN, "model.architecture": "GptOssForCausalLM", "model.weights": "mxfp4", "model.cache": "window",
@@ -198,12 +198,21 @@ KV4 = {"--kv-cache-dtype": "fp4_e2m1"}
         ({"--enable-piecewise-cuda-graph": True}, SM120, GLM, "FP4 JIT"),
         ({"--enable-piecewise-cuda-graph": True}, SM120, QWEN, None),
         ({"--tp-size": 8}, H200, GLM, "Blackwell"),
+        ({"--quantization": "awq"}, SM120, GLM, "quantised otherwise (modelopt)"),
+        ({"--quantization": "modelopt_fp4"}, SM120, GLM, None),
+        ({"--quantization": "fp8"}, SM120, QWEN, None),
         ({"--moe-a2a-backend": "deepep"}, SM120, QWEN, "NVSHMEM"),
     ],
 )
 def test_rules_about_model_and_gpu(flags: dict, host: HostFacts, model: dict, part: str | None) -> None:
     found = [p.message for p in problems(SGLANG, flags, host=host, model=model) if p.fatal]
     assert [part in message for message in found] == ([] if part is None else [True]), found
+
+
+def test_vllm_too_takes_the_checkpoints_own_quantisation() -> None:
+    awq = {"model.quant_method": "awq"}
+    assert "quantised otherwise (awq)" in only(problems(VLLM, {"--quantization": "gptq"}, model=awq)).message
+    assert problems(VLLM, {"--quantization": "awq_marlin"}, model=awq) == ()
 
 
 def test_a_runner_that_the_weights_do_not_know_is_told() -> None:

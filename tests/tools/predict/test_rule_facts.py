@@ -59,3 +59,17 @@ def test_blocks_of_quantised_experts_are_not_cut(flags, part):
 def test_the_block_size_comes_from_the_checkpoint():
     assert model("DeepSeek-R1").weight_block == 128
     assert model("GLM-5.1-NVFP4").weight_block == 0
+
+
+@pytest.mark.parametrize(
+    ("extra", "method"),
+    [
+        ({"quantization_config": {"quant_method": "AWQ"}}, "awq"),
+        ({"hf_quant_config": {"quantization": {"quant_algo": "NVFP4"}}}, "modelopt"),
+        ({}, ""),
+    ],
+)
+def test_the_checkpoints_own_word_for_its_quantisation(extra, method):
+    config = json.loads((MODELS / "Qwen3-30B-A3B.json").read_text())
+    config.pop("quantization_config", None)
+    assert rule_facts(model_from_config(config | extra))["model.quant_method"] == method
