@@ -30,8 +30,14 @@ class Runtime:
         words = [f"STANDIN_DOCKER={shlex.quote(str(self.state))}"]
         words += ["STANDIN_DOCKER_HIDDEN=1"] if hidden else []
         command = f"exec env {' '.join(words)} {shlex.quote(sys.executable)} {shlex.quote(str(SCRIPT))}"
-        self.program.write_text(f'#!/bin/sh\n{command} "$@"\n')
-        self.program.chmod(0o755)
+        self._write(self.program, command)
+        for name in ("srun", "squeue", "scancel"):
+            self._write(self.program.with_name(name), f"{command} {name}")
+
+    @staticmethod
+    def _write(program: Path, command: str) -> None:
+        program.write_text(f'#!/bin/sh\n{command} "$@"\n')
+        program.chmod(0o755)
 
     def wrapper(self, *words: str) -> Wrapper:
         """A wrapper with this program."""

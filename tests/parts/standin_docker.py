@@ -1,4 +1,5 @@
-"""A stand-in for a container runtime: behaves as `docker` does where moeagent depends on it.
+"""A stand-in for a container runtime: behaves as `docker` does where moeagent depends on it, and as Slurm's
+`srun`, `squeue` and `scancel` under those names.
 
 What runs in a container is not below the client that started it: a supervisor of its own holds it, so it goes
 on when the client is killed. Containers have ids, labels and states; `--rm` removes one that has ended.
@@ -23,7 +24,10 @@ HIDDEN = "STANDIN_DOCKER_HIDDEN"
 
 def main(words: list[str]) -> int:
     verb, *rest = words
-    verbs = {"run": run, "exec": execute, "ps": ps, "stop": stop, "rm": remove, "logs": logs}
+    verbs = {
+        "run": run, "exec": execute, "ps": ps, "stop": stop, "rm": remove, "logs": logs,
+        "srun": srun, "squeue": squeue, "scancel": scancel,
+    }  # fmt: skip
     if verb == "__supervise__":
         return supervise(rest[0])
     if verb not in verbs:
@@ -47,6 +51,26 @@ def execute(words: list[str]) -> int:
         print(f"Error: no such container: {name}", file=sys.stderr)
         return 1
     return attached(command, options, labels={}, rm=True, kind="exec")
+
+
+def srun(words: list[str]) -> int:
+    options, command = parsed(words, valued=())
+    name = options.get("--job-name", ["bash"])[0]
+    options["--env"] = [name for name in os.environ if not name.startswith("STANDIN_")]
+    return attached(command, options, labels={"job": name}, rm=True, kind="step")
+
+
+def squeue(words: list[str]) -> int:
+    for record in containers("step"):
+        print(f"{record['id']} {record['labels']['job']}")
+    return 0
+
+
+def scancel(words: list[str]) -> int:
+    options, ids = parsed(words, valued=())
+    for id_ in ids:
+        end(id_, signal.Signals[f"SIG{options['--signal'][0]}"], 0.0)
+    return 0
 
 
 def attached(command: list[str], options: dict[str, list[str]], **more: Any) -> int:
@@ -175,14 +199,14 @@ def parsed(words: list[str], valued: tuple[str, ...] = VALUED) -> tuple[dict[str
     return options, left
 
 
-def containers() -> list[dict[str, Any]]:
+def containers(kind: str = "container") -> list[dict[str, Any]]:
     found = []
     for file in sorted(HOME.glob("*.json")):
         try:
             found.append(json.loads(file.read_text()))
         except (OSError, ValueError):
             continue
-    return [record for record in found if record["kind"] == "container"]
+    return [record for record in found if record["kind"] == kind]
 
 
 def read(id_: str) -> dict[str, Any]:

@@ -15,7 +15,7 @@ from moeagent.tools.hosts.local import LocalHost
 from moeagent.tools.hosts.processes import find_tagged, probe, reap
 from moeagent.tools.hosts.protocol import Command
 from moeagent.tools.hosts.wrapped import find_started, find_wrapped, runs, stop_wrapped
-from moeagent.tools.hosts.wrappers import Wrapper
+from moeagent.tools.hosts.wrappers import Wrapper, WrapperSpec, resolve
 from moeagent.tools.server.lifecycle import (
     ServerHandle,
     adopt_server,
@@ -190,3 +190,23 @@ def test_a_process_in_a_running_container_is_found_and_stopped_and_the_container
     assert not server_state(HOST, handle).alive
     assert server_state(HOST, box).alive
     assert stop_server(HOST, box, grace_s=10).clean
+
+
+def test_a_slurm_step_is_found_by_its_name_and_cancelled(
+    docker: Runtime, launch: Launch, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("PATH", f"{docker.program.parent}:{os.environ['PATH']}")
+    docker.hide(True)
+    srun = resolve(WrapperSpec(command=("srun", "--gres=gpu:8")))
+    handle, other = launch(srun), launch(srun, name="L10")
+    wait_until(lambda: len(docker.running()) == 2)
+    kill_client(handle)
+    wait_until(lambda: not probe(HOST, handle.process).alive)
+    assert server_state(HOST, handle).alive
+    stopped = stop_server(HOST, handle, grace_s=10)
+    assert stopped.clean
+    assert stopped.wrapped is not None
+    assert stopped.wrapped.kind == "slurm"
+    assert server_state(HOST, other).alive
+    assert stop_server(HOST, other, grace_s=10).clean
+    assert docker.containers() == []
