@@ -106,7 +106,11 @@ def test_a_real_vllm_log_on_a_cpu() -> None:
 @pytest.mark.parametrize(
     ("flag", "value", "line"),
     [
-        ("--attention-backend", "FLASHINFER", "INFO [cpu.py:178] Cannot use FLASHINFER backend on CPU."),
+        (
+            "--attention-backend",
+            "FLASHINFER",
+            "(Worker pid=9891) INFO [cpu.py:178] Cannot use AttentionBackendEnum.FLASHINFER backend on CPU.",
+        ),
         ("--enable-expert-parallel", True, ""),
     ],
 )
