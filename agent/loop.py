@@ -31,6 +31,7 @@ from moeagent.memory.tape.tape import Tape, rounded
 from moeagent.tools.engines.effective import in_force
 from moeagent.tools.engines.protocol import Engine, EngineInstall
 from moeagent.tools.llm.client import ChatModel
+from moeagent.tools.stats.noise import NoiseModel
 
 
 @dataclass
@@ -90,6 +91,8 @@ class Loop:
     draft: Draft | None = None
     drafts: dict[str, Draft] = field(default_factory=dict)
     open: OpenLaunch | None = None
+    noise: tuple[int, NoiseModel] | None = None
+    """The noise floor, with the number of launches that it was taken from."""
     words: int | None = None
     """Words of a prompt of the workload's length; None until the first server is up."""
 

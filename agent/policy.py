@@ -30,12 +30,14 @@ def plan_of(loop: Loop) -> Plan:
 
 def noise_of(loop: Loop) -> NoiseModel:
     """The noise floor from every repeated configuration of this campaign, and of earlier ones here."""
-    return noise_model(
-        loop.settings.goal,
-        loop.ledger.launches,
-        earlier=loop.surveyed.earlier,
-        price_per_hour=loop.settings.host.price_per_hour,
-    )
+    launches = loop.ledger.launches
+    if loop.noise is None or loop.noise[0] != len(launches):
+        price = loop.settings.host.price_per_hour
+        found = noise_model(
+            loop.settings.goal, launches, earlier=loop.surveyed.earlier, price_per_hour=price
+        )
+        loop.noise = (len(launches), found)
+    return loop.noise[1]
 
 
 def launches_left(loop: Loop) -> int:
