@@ -51,7 +51,7 @@ class Tally:
         lines = [
             f"{self.worlds} worlds",
             f"start-up deaths turned down: asked >= 90 %, reached {self.caught:.1%} of {self.deaths}",
-            f"working configurations turned down: asked <= 2 %, reached {self.wronged:.1%} of {self.works}",
+            f"working configurations turned down: asked <= 2 %, reached {self.wronged:.2%} of {self.works}",
         ]
         lines += [f"  let through {count} x {reason}" for reason, count in self.missed.most_common()]
         lines += [f"  turned down {count} x {reason}" for reason, count in self.false.most_common()]
