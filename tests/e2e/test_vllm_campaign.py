@@ -30,8 +30,9 @@ launches = {baseline}
 "--enforce-eager" = true
 [workload]
 input_len = 32
-output_len = 16
+output_len = 32
 ladder = [1, 16]
+prompts_per_slot = 3
 min_prompts = 6
 body = {body}
 [space]
@@ -53,13 +54,13 @@ flags = { "--max-num-batched-tokens" = 64 }
 statement = "A cache that no RAM holds"
 env = { VLLM_CPU_KVCACHE_SPACE = "4000" }
 [[idea]]
-statement = "A cache that does not hold one sequence"
-flags = { "--num-gpu-blocks-override" = 6 }
-[[idea]]
 statement = "The attention of another device, which is accepted and left aside"
 flags = { "--attention-backend" = "FLASHINFER" }
 """
 REMOTE = """
+[[idea]]
+statement = "A cache that does not hold one sequence"
+flags = { "--num-gpu-blocks-override" = 6 }
 [[idea]]
 statement = "Steps of 64 tokens: prompts are cut, which nobody dies of without a seed"
 flags = { "--max-num-batched-tokens" = 64 }
@@ -102,23 +103,15 @@ def failures(hypothesis: dict[str, Any]) -> list[str]:
 
 def test_the_gain_is_proven_and_the_crashes_are_named(tmp_path: Path) -> None:
     host = f'target = "local"\nfolder = "{tmp_path}/host"'
-    write_settings(
-        tmp_path,
-        LOCAL,
-        host=host,
-        baseline=2,
-        seqs=1,
-        body="{ temperature = 0.8, seed = 7 }",
-        experiments=5,
-        launches=11,
-    )
+    body = "{ temperature = 0.8, seed = 7 }"
+    write_settings(tmp_path, LOCAL, host=host, baseline=2, seqs=1, body=body, experiments=4, launches=11)
     found = campaign(tmp_path)
-    gain, seeded, too_large, too_small, aside = (found[f"H{n}"] for n in range(1, 6))
+    gain, seeded, too_large, aside = (found[f"H{n}"] for n in range(1, 5))
     kinds = {h["id"]: h["verdict"]["kind"] for h in found.values()}
 
     assert kinds.pop("H1") == "improved", gain["verdict"]["reason"]
     assert gain["verdict"]["goal_effect"]["low"] > 0
-    assert not {"improved", "invalid"} & set(kinds.values()), kinds
+    assert kinds == {"H2": "regressed", "H3": "blocked", "H4": "no-op"}
 
     assert failures(seeded) == ["runtime.engine_bug"]
     died = seeded["launches"][0]
@@ -127,12 +120,6 @@ def test_the_gain_is_proven_and_the_crashes_are_named(tmp_path: Path) -> None:
     assert died["boundary"] == {"last_good": 1, "first_failed": 16}
 
     assert failures(too_large) == ["host.ram"]
-    assert kinds["H3"] == "blocked"
-
-    assert failures(too_small)[0] == "oom.kv_pool.startup"
-    assert too_small["pivots"][0]["remedy"].startswith("--max-model-len 1024 -> ")
-
-    assert kinds["H5"] == "no-op"
     assert len(aside["launches"]) == 1
 
 
@@ -144,12 +131,17 @@ def test_the_same_engine_over_ssh(tmp_path: Path) -> None:
         f" UserKnownHostsFile {server.home}/.ssh/known_hosts\n"
     )
     host = f'target = "box"\nssh_config = "{tmp_path}/ssh_config"\nfolder = "{tmp_path}/remote"'
-    write_settings(tmp_path, REMOTE, host=host, baseline=1, seqs=16, body="{}", experiments=3, launches=4)
+    write_settings(tmp_path, REMOTE, host=host, baseline=1, seqs=16, body="{}", experiments=4, launches=6)
     try:
         found = campaign(tmp_path)
     finally:
         server.stop()
+    too_small, shorter_steps, experts, compiled = (found[f"H{n}"] for n in range(1, 5))
     assert "improved" not in [h["verdict"]["kind"] for h in found.values()]
-    assert found["H2"]["verdict"]["kind"] == "no-op"
-    assert failures(found["H1"]) == failures(found["H3"]) == []
-    assert all(launch["outcome"] == "completed" for h in found.values() for launch in h["launches"])
+
+    assert failures(too_small) == ["oom.kv_pool.startup"]
+    assert too_small["pivots"][0]["remedy"].startswith("--max-model-len 1024 -> ")
+    assert too_small["launches"][-1]["outcome"] == "completed"
+
+    assert failures(shorter_steps) == failures(compiled) == []
+    assert experts["verdict"]["kind"] == "no-op"
