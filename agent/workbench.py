@@ -85,7 +85,8 @@ class Workbench:
         # A host that cannot be reached is one clear error, not a survey full of failed commands.
         place.host.run(Command(("true",), repeatable=True), timeout_s=CONNECT_S)
         install = next(iter(place.installs.values()))
-        cache = ProbeCache(self._probes)
+        # The simulated engine's flags change with moeagent, not with the version that it says it has.
+        cache = None if place.host.simulated else ProbeCache(self._probes)
         outputs = run_survey(place.host, self._engine, install, place.model, cache=cache)
         asked = {
             name: run_probes(place.host, self._engine.probes(other), cache=cache)
