@@ -1,6 +1,7 @@
 """From nvidia-smi's lines to a rung's figures."""
 
 from datetime import UTC, datetime, timedelta
+from pathlib import Path
 
 import pytest
 
@@ -8,6 +9,8 @@ from moeagent.memory.records import ClientHealth, Rung
 from moeagent.tools.load.gpu_figures import gpu_samples, kept_samples, recompute_samples, with_gpus
 from moeagent.tools.load.sampling import Samples
 
+FILES = Path(__file__).parents[2] / "fixtures" / "load" / "gpu"
+H200_WINDOW = (1795996210.2576094, 1795996221.2152293)
 START = datetime(2026, 11, 29, 23, 0, tzinfo=UTC)
 WINDOW = (START.timestamp() + 10, START.timestamp() + 20)
 CAP, HOT = "0x0000000000000004", "0x0000000000000044"
@@ -45,6 +48,19 @@ def test_only_the_window_of_the_rung_counts() -> None:
     assert (found.gpus[1].sm_mhz, found.gpus[1].mem_mhz, found.gpus[1].use_percent) == (1501, 3201, 97)
     assert found.gpus[0].memory_mib == 1020
     assert found.gpus[0].held_by == {"power cap": 1.0}
+    assert found.throttled == ""
+
+
+def test_a_real_h200_at_its_power_cap_is_noted_and_not_spoilt() -> None:
+    printed = (FILES / "h200-256-streams.csv").read_text()
+    found = gpu_samples(printed, H200_WINDOW)
+
+    assert found is not None
+    (gpu,) = found.gpus
+    assert (found.moments, found.power_w, found.power_max_w) == (11, 600.98, 654.7)
+    assert (gpu.sm_mhz, gpu.sm_mhz_min, gpu.mem_mhz) == (1956.82, 1740.0, 3201.0)
+    assert (gpu.memory_mib, gpu.celsius, gpu.use_percent) == (132611.0, 52.0, 94.0)
+    assert gpu.held_by == {"power cap": 0.1818}
     assert found.throttled == ""
 
 
