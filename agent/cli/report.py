@@ -26,19 +26,20 @@ def command(
     from moeagent.agent.show.as_json import print_json
     from moeagent.agent.show.files import write_report
     from moeagent.agent.show.report import markdown
+    from moeagent.agent.show.seen import ideas_left
     from moeagent.memory.review import read_reviews
     from moeagent.memory.run_folder import find_run
     from moeagent.memory.run_view import RunView
 
     folder = find_run(runs, run)
-    view = RunView.read(folder)
-    text = markdown(view, read_reviews(folder))
+    view, ideas = RunView.read(folder), ideas_left(folder)
+    text = markdown(view, read_reviews(folder), ideas)
     if output:
         write_report(output, text)
     if html:
         from moeagent.agent.show.html.page import page
 
-        write_report(html, page(folder, view))
+        write_report(html, page(folder, view, ideas))
     if as_json:
         print_json({"run": view.run, "simulated": view.simulated, "markdown": text})
     elif not (output or html):

@@ -12,10 +12,11 @@ from moeagent.memory.run_view import RunView
 def write_reports(folder: RunFolder) -> None:
     """Write report.md and report.html anew from the run's tape."""
     from moeagent.agent.show.html.page import page
+    from moeagent.agent.show.seen import ideas_left
 
-    view = RunView.read(folder)
-    write_private(folder.path / "report.md", markdown(view, read_reviews(folder)).encode())
-    write_private(folder.path / "report.html", page(folder, view).encode())
+    view, ideas = RunView.read(folder), ideas_left(folder)
+    write_private(folder.path / "report.md", markdown(view, read_reviews(folder), ideas).encode())
+    write_private(folder.path / "report.html", page(folder, view, ideas).encode())
 
 
 def write_report(path: Path, text: str) -> None:

@@ -1,6 +1,7 @@
 """What is left to try after a run, in tiers of effort."""
 
 import shlex
+from collections.abc import Sequence
 from dataclasses import dataclass
 
 from moeagent.memory.records import Remedy, VerdictKind
@@ -15,11 +16,11 @@ class Tier:
     things: tuple[str, ...]
 
 
-def tiers(view: RunView) -> tuple[Tier, ...]:
-    """Least effort first; tiers with nothing in them are left out."""
+def tiers(view: RunView, ideas: Sequence[str] = ()) -> tuple[Tier, ...]:
+    """Least effort first; tiers with nothing in them are left out. `ideas` are those of the playbook."""
     found = (
         Tier("More launches of what is there", tuple(_more_launches(view))),
-        Tier("Another setting", tuple(_settings(view))),
+        Tier("Another setting", (*_settings(view), *ideas)),
         Tier("Work outside the server's settings", tuple(_outside(view))),
     )
     return tuple(tier for tier in found if tier.things)

@@ -5,6 +5,9 @@ from dataclasses import dataclass
 from moeagent.memory.records import Hypothesis, Verdict
 from moeagent.memory.run_view import RunView
 
+EARLIER_RUN = "run "
+"""How the source of an idea begins that is another run; others are published facts."""
+
 
 @dataclass(frozen=True)
 class Node:
@@ -34,8 +37,8 @@ def lineage(view: RunView) -> tuple[Node, ...]:
 
 
 def from_earlier_runs(view: RunView) -> tuple[tuple[Hypothesis, Verdict | None], ...]:
-    """The ideas that came from an earlier run or a stated fact, with what became of them here."""
-    ideas = (hypothesis for hypothesis in view.ledger.hypotheses if hypothesis.prior)
+    """The ideas that came from an earlier run, with what became of them here."""
+    ideas = (idea for idea in view.ledger.hypotheses if idea.prior.startswith(EARLIER_RUN))
     return tuple((idea, view.ledger.verdict(idea.id)) for idea in ideas)
 
 

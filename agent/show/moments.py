@@ -15,7 +15,7 @@ from moeagent.memory.records import Rung
 from moeagent.memory.tape.lines import Entry, TapeFile
 
 DURATIONS = {"start": ("after_s",), "load": ("rung", "duration_s"), "complete": ("elapsed_s",)}
-"""Where an answer says itself how long the effect took, on tapes whose responses do not."""
+"""Where an answer says itself how long the effect took; of older tapes nothing else does."""
 
 
 @dataclass(frozen=True)
@@ -103,7 +103,7 @@ def _effect(entry: Entry, following: Entry | None) -> tuple[Moment, float | None
         name=entry.kind,
         ids=tuple(filter(None, [entry.body["request"].get("launch")])),
         told=(told,),
-        took_s=float(body.get("took_s") or _duration(entry.kind, answer)),
+        took_s=max(float(body.get("took_s", 0.0)), _duration(entry.kind, answer)),
     )
     return moment, float(answer["active_s"]) if entry.kind == "clock" and answer else None
 

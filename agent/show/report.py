@@ -26,8 +26,8 @@ from moeagent.memory.review import Review, last_judgements
 from moeagent.memory.run_view import RunView
 
 
-def markdown(view: RunView, reviews: Sequence[Review] = ()) -> str:
-    """The whole report; equal runs with equal reviews give equal bytes."""
+def markdown(view: RunView, reviews: Sequence[Review] = (), ideas: Sequence[str] = ()) -> str:
+    """The whole report, with what reviewers wrote and the ideas that are left; equal runs, equal bytes."""
     sections = (
         _answer(view),
         _throughput(view),
@@ -38,7 +38,7 @@ def markdown(view: RunView, reviews: Sequence[Review] = ()) -> str:
         _failures(view),
         _stability(view),
         _predictions(view),
-        _left(view),
+        _left(view, ideas),
         _spent(view),
         _appendix(view),
     )
@@ -240,11 +240,11 @@ def _predictions(view: RunView) -> list[str]:
     ]
 
 
-def _left(view: RunView) -> list[str]:
+def _left(view: RunView, ideas: Sequence[str]) -> list[str]:
     limits = [f"- {cell(sentence)}" for sentence in binding(view)]
     lines = ["## What is left", ""]
     lines += ["What binds, as far as the measurements name it:", "", *limits, ""] if limits else []
-    for tier in tiers(view):
+    for tier in tiers(view, ideas):
         lines += [f"### {tier.name}", "", *(f"- {cell(thing)}" for thing in tier.things), ""]
     return [*lines, f"Go on with `{resume_command(view)}`.", ""]
 

@@ -5,7 +5,7 @@ from collections.abc import Iterator
 from moeagent.agent.proposers.briefing import briefing
 from moeagent.agent.recorded_state import RecordedState
 from moeagent.agent.show.lines import rung_text
-from moeagent.agent.show.text import change_text, config_text, seconds
+from moeagent.agent.show.text import change_text, config_text, percent, seconds
 from moeagent.memory.errors import MoeagentError
 from moeagent.memory.ledger import decision_of
 from moeagent.memory.records import Launch
@@ -13,8 +13,20 @@ from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.tape.lines import Entry, Json, TapeFile
 from moeagent.prompts.loader import load_prompt
 
+IDEAS = 5
+"""Ideas that are left, of those that a run's report names."""
 LOG_LINES = 12
 """Last lines of a failed launch's log that are shown."""
+
+
+def ideas_left(folder: RunFolder) -> tuple[str, ...]:
+    """What the playbook would try next after the run's end, best first; empty where that cannot be told."""
+    tape = folder.read_tape()
+    try:
+        return Seen(folder, tape).ideas_left()
+    except (MoeagentError, KeyError, ValueError):
+        # A tape of another version: the report does without.
+        return ()
 
 
 class Seen:
@@ -33,6 +45,21 @@ class Seen:
             return "\n".join(self._told(self._entry(line)))
         except MoeagentError as error:
             return f"what the agent saw cannot be rebuilt by this version: {error}"
+
+    def ideas_left(self) -> tuple[str, ...]:
+        """The best of the playbook's ranking at the end that promise a gain, a sentence each."""
+        self._rewind()
+        self._advance(self._tape.entries[-1].line_no + 1)
+        loop = self._state.loop
+        if loop.facts is None or not loop.ledger.incumbents:
+            return ()
+        worth = loop.settings.goal.min_effect
+        ranking = [r for r in loop.playbook.ranking(loop.view()) if r.gain.mean >= worth]
+        return tuple(
+            f"{r.candidate.statement} ({change_text(r.candidate.change)}): predicted {percent(r.gain.mean)} "
+            f"[{percent(r.gain.low)}, {percent(r.gain.high)}], risk {r.candidate.risk:.0%}"
+            for r in ranking[:IDEAS]
+        )
 
     def _rewind(self) -> None:
         self._at = 0

@@ -1,5 +1,6 @@
 """The whole page, from a run's folder."""
 
+from collections.abc import Sequence
 from typing import Any
 
 from markupsafe import Markup
@@ -30,14 +31,17 @@ from moeagent.memory.run_folder import RunFolder
 from moeagent.memory.run_view import RunView
 
 
-def page(folder: RunFolder, view: RunView, *, home: str = "") -> str:
-    """One self-contained HTML document; equal runs give equal bytes. `home` is where a link leads back to."""
+def page(folder: RunFolder, view: RunView, ideas: Sequence[str] = (), *, home: str = "") -> str:
+    """One self-contained HTML document, with the ideas that are left; equal runs give equal bytes.
+
+    `home` is where a link leads back to.
+    """
     template = environment().get_template("report.html.jinja")
-    text: str = template.render(home=home, **_content(folder, view))
+    text: str = template.render(home=home, **_content(folder, view, ideas))
     return text.encode("utf-8", "replace").decode()
 
 
-def _content(folder: RunFolder, view: RunView) -> dict[str, Any]:
+def _content(folder: RunFolder, view: RunView, ideas: Sequence[str]) -> dict[str, Any]:
     found = curves(view)
     nodes = lineage(view)
     all_scores = scores(view)
@@ -67,7 +71,7 @@ def _content(folder: RunFolder, view: RunView) -> dict[str, Any]:
         "boundary_table": boundary_table(view),
         "spent": spent(tape.header, tape.entries, view.ledger),
         "binding": binding(view),
-        "tiers": tiers(view),
+        "tiers": tiers(view, ideas),
         "resume_command": resume_command(view),
         "environment_table": environment_table(view),
         "configurations_table": configurations_table(view),

@@ -9,6 +9,7 @@ from parts.made_run import BASELINE, MadeRun, facts, hypothesis, verdict
 from moeagent.agent.show.html.page import page
 from moeagent.agent.show.log import print_hypothesis, print_log
 from moeagent.agent.show.report import log_markdown, markdown
+from moeagent.agent.show.seen import ideas_left
 from moeagent.agent.show.text import console
 from moeagent.memory.ledger import Incumbent
 from moeagent.memory.records import ConfigChange, VerdictKind
@@ -63,3 +64,14 @@ def test_the_log_tells_both(reviewed: RunFolder) -> None:
 def test_a_run_without_either_says_nothing_of_it(reviewed: RunFolder) -> None:
     plain = markdown(RunView.read(reviewed))
     assert "reviewer" not in plain
+
+
+def test_what_is_left_names_the_ideas_that_the_playbook_ranks_next(reviewed: RunFolder) -> None:
+    example = RunFolder(Path(__file__).parents[3] / "runs" / "example-sm120")
+    ideas = ideas_left(example)
+    assert 0 < len(ideas) <= 5
+    assert all("predicted +" in idea and "risk" in idea for idea in ideas)
+    view = RunView.read(example)
+    section = markdown(view, (), ideas).partition("### Another setting")[2].partition("## Spent")[0]
+    assert section.count("\n- ") >= len(ideas)
+    assert ideas_left(reviewed) == ()
