@@ -15,6 +15,8 @@ class CampaignPredictor:
         self._workload = workload
         self._ledger = ledger
         self._calibrated: tuple[int, Calibration] | None = None
+        self._predicted: dict[str, Prediction] = {}
+        """By configuration, since the last launch."""
         self._machine: Machine | Unknown = Unknown(what="the machine", why="it was not surveyed yet")
         self._model: ModelShape | Unknown = Unknown(what="the model", why="it was not surveyed yet")
 
@@ -26,6 +28,7 @@ class CampaignPredictor:
         self._machine = machine_from_facts(host)
         self._model = model_from_facts(model)
         self._calibrated = None
+        self._predicted.clear()
         told = [str(known) for known in (self._machine, self._model) if isinstance(known, Unknown)]
         machine = self._machine
         if isinstance(machine, Machine) and machine.gpu_name is not None and machine.spec is None:
@@ -36,13 +39,17 @@ class CampaignPredictor:
         """Memory and speed of a configuration."""
         from moeagent.tools.predict.predictor import predict
 
-        return predict(config, self._machine, self._model, self._workload, self._calibration())
+        calibration = self._calibration()
+        if config.id not in self._predicted:
+            found = predict(config, self._machine, self._model, self._workload, calibration)
+            self._predicted[config.id] = found
+        return self._predicted[config.id]
 
     def predict_effects(self, parent: ServerConfig, child: ServerConfig) -> tuple[PredictedEffect, ...]:
         """Relative change of output tok/s at each rung; empty when it cannot be told."""
-        from moeagent.tools.predict.effects import effects
+        from moeagent.tools.predict.effects import effects_between
 
-        return effects(parent, child, self._machine, self._model, self._workload, self._calibration())
+        return effects_between(parent, self.predict(parent), child, self.predict(child), self._machine)
 
     def risk(self, child: ServerConfig) -> tuple[float, str]:
         """Chance that a server of this configuration dies, and why."""
@@ -68,4 +75,5 @@ class CampaignPredictor:
         if self._calibrated is None or self._calibrated[0] != len(launches):
             found = calibrate(launches, self._machine, self._model, self._workload)
             self._calibrated = (len(launches), found)
+            self._predicted.clear()
         return self._calibrated[1]

@@ -7,7 +7,7 @@ from moeagent.tools.predict import tables
 from moeagent.tools.predict.calibration import Calibration, layout_key
 from moeagent.tools.predict.predictor import predict
 from moeagent.tools.predict.published import published
-from moeagent.tools.predict.records import Estimate, Machine, ModelShape, Unknown
+from moeagent.tools.predict.records import Estimate, Machine, ModelShape, Prediction, Unknown
 from moeagent.tools.predict.settings import read_settings
 
 _FLOOR = 0.01
@@ -32,8 +32,21 @@ def effects(
     """
     before = predict(parent, machine, model, workload, calibration)
     after = predict(child, machine, model, workload, calibration)
+    return effects_between(parent, before, child, after, machine)
+
+
+def effects_between(
+    parent: ServerConfig,
+    before: Prediction,
+    child: ServerConfig,
+    after: Prediction,
+    machine: Machine | Unknown,
+) -> tuple[PredictedEffect, ...]:
+    """As `effects`, from predictions of both that are at hand."""
     if not before.rungs or not after.rungs or isinstance(machine, Unknown):
         return ()
+    if after.memory is not None and after.memory.kv_pool_gib <= 0:
+        return ()  # it may fit all the same, and nobody knows the pool that it would have
     doubt = _change_doubt(parent, child)
     found = []
     for old, new in zip(before.rungs, after.rungs, strict=True):

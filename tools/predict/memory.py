@@ -1,10 +1,11 @@
 """The memory table of one GPU by the engine's own rule, and whether the configuration fits."""
 
+import math
 from collections.abc import Sequence
 
 from moeagent.tools.predict import tables
 from moeagent.tools.predict.buffers import a2a_gib, activation_gib, graphs_gib, logits_gib, request_pool_gib
-from moeagent.tools.predict.calibration import Calibration
+from moeagent.tools.predict.calibration import Calibration, layout_key
 from moeagent.tools.predict.division import Division, verdict
 from moeagent.tools.predict.engine_rules import Defaults, defaults
 from moeagent.tools.predict.kv import GIB, kv_bytes_per_token, pool_tokens, state_bytes_per_sequence
@@ -35,7 +36,7 @@ def memory_table(
     divide = _divide_vllm if settings.engine == "vllm" else _divide_sglang
     division = divide(machine, model, settings, chosen, weights, known)
     calibrated = known.weights_offset(settings) is not None
-    doubt = _MEASURED_GIB if calibrated else weights * tables.constant("weights_uncertainty")
+    doubt = _weights_doubt(weights, known, settings)
     judgement, why = verdict(settings, chosen, division, doubt)
     cell = kv_bytes_per_token(model, settings)
     pool = MemoryLine(
@@ -58,6 +59,14 @@ def memory_table(
         max_running=division.max_running,
         calibrated=calibrated,
     )
+
+
+def _weights_doubt(weights_gib: float, known: Calibration, settings: EngineSettings) -> float:
+    """GiB, one standard doubt: a correction that another layout lent may be due in full or not at all."""
+    if layout_key(settings) in known.weights_offsets:
+        return _MEASURED_GIB
+    lent = known.weights_offset(settings) or 0.0
+    return math.hypot(weights_gib * tables.constant("weights_uncertainty"), lent / 2)
 
 
 def _loaded(
