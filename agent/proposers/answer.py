@@ -7,7 +7,8 @@ from pydantic import BaseModel, ConfigDict, Field, ValidationError
 
 from moeagent.agent.proposers.protocol import Draft
 from moeagent.agent.proposers.question import Question
-from moeagent.memory.records import ConfigChange, FlagValue, Knob, PredictedEffect
+from moeagent.agent.proposers.view import PriorFinding
+from moeagent.memory.records import ConfigChange, FlagValue, Knob, PredictedEffect, VerdictKind
 
 MAX_PARTS = 12
 """A proposal with more changes than this is no hypothesis."""
@@ -123,8 +124,13 @@ def draft_of(
         predicted=numbers,
         refuted_by=clean(answer.refuted_by, 300) or "an effect that is not proven to be above zero",
         category=clean(answer.category, 40).lower() or "other",
+        from_run=next((p.run for p in question.view.priors if _paid(p, change)), ""),
         source="model",
     )
+
+
+def _paid(prior: PriorFinding, change: ConfigChange) -> bool:
+    return prior.kind is VerdictKind.IMPROVED and prior.change == change
 
 
 def _ordered(p: PredictedAt) -> PredictedEffect:

@@ -125,7 +125,7 @@ def _failures(hypothesis: Hypothesis, view: CampaignView) -> Iterator[str]:
 
 
 def _prior(finding: PriorFinding) -> str:
-    where = f"{clean(finding.scope, 120)}; {finding.match} match"
+    where = f"{clean(finding.scope, 120)}; {clean(finding.closeness, 120) or finding.match + ' match'}"
     return f"- {spelled(finding.change)}: {finding.kind}, {clean(finding.reason, 200)} [{where}]"
 
 

@@ -29,8 +29,12 @@ class Candidate(NamedTuple):
     doubt: float = 1.0
     """Chance factor in (0, 1]."""
     prior: str = ""
+    from_run: str = ""
+    """Id of the earlier run in which it paid."""
     unsure: float = 0.0
     """Least standard deviation of the predictor's word."""
+    together: bool = False
+    """What its parts did apart says nothing about it."""
 
 
 def whole(knob: Knob | None, value: FlagValue) -> FlagValue:

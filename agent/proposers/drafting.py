@@ -30,6 +30,7 @@ def draft(ranked: Ranked, view: CampaignView, limits: tuple[Limit, ...]) -> Draf
         risk_why=candidate.risk_why or f"prior of the move: {candidate.source}",
         source="playbook",
         prior=candidate.prior or candidate.source,
+        from_run=candidate.from_run,
         move=candidate.move,
         canary=canary(view.workload.ladder) if candidate.risk >= CANARY_RISK else (),
     )

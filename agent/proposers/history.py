@@ -16,9 +16,8 @@ REFUTED = {
 }
 FINAL = {VerdictKind.BLOCKED, VerdictKind.INVALID, VerdictKind.NO_OP}
 """Verdicts that a changed incumbent does not put in question."""
-# Chance that an idea is right after all: learnt on other hardware or another version; tried before a change
-# of the incumbent. No measurement stands behind these, so they are only ranks.
-RELAXED_DOUBT = 0.4
+# Chance that an idea is right after all which was tried before a change of the incumbent. No measurement
+# stands behind these, so they are only ranks.
 SECOND_LOOK_DOUBT = 0.3
 HARMED_DOUBT = 0.3
 TURN_BACK_DOUBT = 0.1
@@ -113,7 +112,7 @@ class Past:
                 continue
             if prior.match == "exact":
                 return 0.0
-            doubt *= RELAXED_DOUBT
+            doubt *= 1 - prior.weight
         return doubt
 
     def refusal(self, change: ConfigChange) -> str | None:

@@ -23,6 +23,8 @@ class Draft(Record):
     risk_why: str = ""
     source: Literal["playbook", "model", "user", "search"]
     prior: str = ""
+    from_run: str = ""
+    """Id of the earlier run that the idea came from."""
     move: str = ""
     """Id of the playbook move, empty for an idea that is not from the playbook."""
     canary: tuple[int, ...] = ()

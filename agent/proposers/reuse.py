@@ -143,7 +143,6 @@ def known_winners(question: Question) -> Iterator[Candidate]:
         change = question.settle(finding.change)
         if change is not None:
             effect = finding.effect if finding.effect is not None else 0.05
-            trust = 0.9 if finding.match == "exact" else 0.5
             yield Candidate(
                 move=f"known:{finding.run}",
                 statement=f"Repeat what paid in run {finding.run}: {', '.join(change.knobs())}",
@@ -152,7 +151,9 @@ def known_winners(question: Question) -> Iterator[Candidate]:
                 category="memory of earlier runs",
                 change=change,
                 gains={
-                    c: Gain(effect * trust, max(effect * 0.5, 0.02)) for c in question.view.workload.ladder
+                    c: Gain(effect * finding.weight, max(effect * 0.5, 0.02))
+                    for c in question.view.workload.ladder
                 },
-                prior=f"run {finding.run} ({finding.match} match: {finding.scope})",
+                prior=f"run {finding.run} ({finding.closeness or finding.match + ' match'}: {finding.scope})",
+                from_run=finding.run,
             )

@@ -40,8 +40,19 @@ class PriorFinding(Record):
     """Id of the run that it came from."""
     match: Literal["exact", "relaxed"]
     """exact: same hardware, engine version and model; relaxed: something differs, so it is a hint only."""
+    closeness: str = ""
+    """What is the same and what differs, in words."""
+    trust: float | None = None
+    """0 to 1: how far it is believed here; None in runs that were recorded before it was asked."""
     effect: float | None = None
     """Relative effect on that run's goal, when one was measured."""
+
+    @property
+    def weight(self) -> float:
+        """How far the finding is believed here."""
+        if self.trust is not None:
+            return self.trust
+        return 0.9 if self.match == "exact" else 0.5
 
 
 class Rejection(Record):
@@ -126,6 +137,10 @@ class CampaignView(Record):
     def verdict(self, hypothesis: str) -> Verdict | None:
         """The verdict on the hypothesis of this id."""
         return next((v for v in self.verdicts if v.hypothesis == hypothesis), None)
+
+    def hypothesis(self, hypothesis_id: str | None) -> Hypothesis | None:
+        """The hypothesis of this id."""
+        return next((h for h in self.hypotheses if h.id == hypothesis_id), None)
 
     def launches_of(self, config: ServerConfig) -> tuple[Launch, ...]:
         """Every launch of exactly this configuration, in order."""

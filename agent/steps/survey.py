@@ -116,4 +116,6 @@ def as_prior(finding: Finding) -> PriorFinding:
         run=finding.run,
         match="exact" if finding.exact else "relaxed",
         effect=finding.effect,
+        closeness=finding.closeness,
+        trust=finding.trust,
     )

@@ -8,6 +8,7 @@ from typing import Any
 from sqlite_utils import Database
 
 from moeagent.memory.findings.alike import alike_of, rung_text
+from moeagent.memory.findings.closeness import closeness
 from moeagent.memory.findings.schema import open_store, write_transaction
 from moeagent.memory.ledger import Ledger
 from moeagent.memory.records import (
@@ -48,6 +49,10 @@ class Finding(Record):
     effect: float | None
     exact: bool
     """Same hardware, engine version, model, workload and goal; otherwise it is a hint only."""
+    closeness: str = ""
+    """What is the same and what differs, in words."""
+    trust: float | None = None
+    """0 to 1: how far it is believed in the scope that asked."""
 
 
 class FindingsStore:
@@ -91,7 +96,9 @@ class FindingsStore:
         return list(self._db.query(sql, values))
 
     def known(self, scope: Scope, workload: str, goal: str, *, besides: str) -> list[Finding]:
-        """Settled hypotheses of other runs on the same engine and on the same GPU or model, newest first.
+        """Settled hypotheses of other runs on the same engine and on the same GPU or model.
+
+        The nearest scope comes first, then the newest run.
 
         Failures are included; a finding of the simulated machine is never known to a real one, and what a
         reviewer rejected is not known at all.
@@ -111,7 +118,8 @@ class FindingsStore:
                 "besides": besides,
             },
         )
-        return [_finding(row, scope, workload, goal) for row in rows]
+        found = [_finding(row, scope, workload, goal) for row in rows]
+        return sorted(found, key=lambda finding: -(finding.trust or 0.0))
 
     def search(self, text: str, *, limit: int = 50) -> list[dict[str, Any]]:
         """Full-text search over statements, reasons, knobs and verdicts of all runs."""
@@ -254,6 +262,8 @@ def _scope_of(row: dict[str, Any]) -> Scope:
 
 def _finding(row: dict[str, Any], scope: Scope, workload: str, goal: str) -> Finding:
     theirs = _scope_of(row)
+    same_load = (row["workload"], row["goal"]) == (workload, goal)
+    near = closeness(theirs, scope, same_load=same_load)
     return Finding(
         run=row["run"],
         scope=theirs,
@@ -263,5 +273,7 @@ def _finding(row: dict[str, Any], scope: Scope, workload: str, goal: str) -> Fin
         kind=VerdictKind(row["verdict"]),
         reason=row["verdict_reason"],
         effect=row["effect"],
-        exact=theirs == scope and (row["workload"], row["goal"]) == (workload, goal),
+        exact=theirs == scope and same_load,
+        closeness=near.words,
+        trust=near.trust,
     )

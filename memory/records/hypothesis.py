@@ -38,6 +38,8 @@ class Hypothesis(Record):
     source: Literal["playbook", "model", "user", "search"]
     prior: str = ""
     """Which earlier run or fact the idea came from."""
+    from_run: str = ""
+    """Id of the earlier run in which the idea paid, empty for an idea of this run."""
     move: str = ""
     """Id of the playbook move, empty for an idea that is not from the playbook."""
     canary: tuple[int, ...] = ()
