@@ -1,12 +1,12 @@
 """Facts of the campaign under the names that the playbook's expressions use. None: nobody knows."""
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 from moeagent.agent.proposers.expression import PURE_FUNCTIONS, Function, UnknownFactError, Value
 from moeagent.agent.proposers.spelling import Spelling
 from moeagent.agent.proposers.view import CampaignView
-from moeagent.memory.records import HostFacts, ModelFacts, ServerConfig, Workload
+from moeagent.memory.records import HostFacts, Launch, ModelFacts, ServerConfig, Workload
 
 # Names in the config.json files of the models in circulation, most specific first.
 _MODEL_KEYS: dict[str, tuple[str, ...]] = {
@@ -20,13 +20,16 @@ _MODEL_KEYS: dict[str, tuple[str, ...]] = {
     "context": ("max_position_embeddings", "context_length"),
 }
 
+_POOL_FLAGS = ("--dp-size", "--attn-dp-size", "--data-parallel-size", "--dp", "-dp")
+"""Flags of SGLang and vLLM that give each of several groups a KV pool of its own."""
+
 FACT_NAMES = frozenset(
     {
         "gpus", "sm", "gpu_gib", "nvlink", "cores", "ram_gib",
         "moe", "experts", "top_k", "layers", "hidden", "kv_heads", "mla", "mtp", "context",
         "quant", "kv_quant", "architecture", "model_gib", "fits_one_gpu",
         "goal", "peak", "lowest", "input_len", "output_len", "seq_len", "dataset",
-        "kv_tokens", "kv_seqs",
+        "kv_tokens", "kv_gib", "kv_seqs",
     }
 )  # fmt: skip
 FUNCTION_NAMES = frozenset(
@@ -139,11 +142,23 @@ def _load(workload: Workload) -> dict[str, Value | None]:
 
 def _memory(view: CampaignView) -> dict[str, Value | None]:
     launches = view.launches_of(view.incumbent)
-    tokens = next((x.memory["kv_tokens"] for x in reversed(launches) if "kv_tokens" in x.memory), None)
+    tokens, gib = (_latest(launches, name) for name in ("kv_tokens", "kv_gib"))
+    length = view.workload.input_len + view.workload.output_len
     return {
         "kv_tokens": tokens,
-        "kv_seqs": tokens / (view.workload.input_len + view.workload.output_len) if tokens else None,
+        "kv_gib": gib,
+        # Replicas and attention ranks of their own have a pool each; the engine prints one of them.
+        "kv_seqs": tokens * _pools(view.incumbent) / length if tokens else None,
     }
+
+
+def _latest(launches: Sequence[Launch], name: str) -> float | None:
+    return next((x.memory[name] for x in reversed(launches) if name in x.memory), None)
+
+
+def _pools(config: ServerConfig) -> int:
+    sizes = (config.flags.get(name) for name in _POOL_FLAGS)
+    return max((s for s in sizes if isinstance(s, int) and not isinstance(s, bool)), default=1)
 
 
 def _current(

@@ -11,6 +11,7 @@ from typing import NamedTuple
 from moeagent.agent.proposers.candidate import whole
 from moeagent.agent.proposers.remedies import FlagStep, RemedyBook, Way, remedy_book
 from moeagent.agent.proposers.series import Series
+from moeagent.agent.proposers.suspicion import MEMORY
 from moeagent.agent.proposers.vetting import odd_values, unsafe
 from moeagent.agent.proposers.view import CampaignView
 from moeagent.memory.records import ConfigChange, Diagnosis, FlagValue, Knob, Pivot, Remedy, ServerConfig
@@ -33,13 +34,20 @@ def next_pivot(
     """
     book = remedy_book()
     series = Series.of(config, attempts, view)
-    if series is None or len(attempts) >= book.max_attempts:
+    if series is None or len(attempts) >= book.max_attempts or _better_apart(diagnosis, view):
         return None
     for change, why in _changes(diagnosis, series, book):
         child = config.apply(change)
         if series.allows(child):
             return NextPivot(child, f"{_in_words(config, child)}: {why}")
     return None
+
+
+def _better_apart(diagnosis: Diagnosis, view: CampaignView) -> bool:
+    """Whether several levers were pulled at once and one of them kills: trying them apart finds which."""
+    hypothesis = view.hypothesis(view.launches[-1].hypothesis) if view.launches else None
+    together = hypothesis is not None and "+" in hypothesis.move
+    return together and not diagnosis.failure_class.startswith(MEMORY)
 
 
 def _changes(diagnosis: Diagnosis, series: Series, book: RemedyBook) -> Iterator[tuple[ConfigChange, str]]:

@@ -14,6 +14,8 @@ from moeagent.agent.proposers.ranking import Ranked, order, rank
 from moeagent.agent.proposers.situation import limits_of
 from moeagent.agent.proposers.sources import all_candidates
 from moeagent.agent.proposers.spelling import Spelling
+from moeagent.agent.proposers.surrogate import Surrogate
+from moeagent.agent.proposers.suspicion import Suspicion
 from moeagent.agent.proposers.view import CampaignView
 
 WORTH_SHARE = 0.05
@@ -53,7 +55,10 @@ class Playbook:
         candidates = all_candidates(question)
         if self._predictor is not None:
             candidates = _informed(candidates, view, self._predictor)
-        ranked = rank(candidates, question)
+        surrogate = Surrogate(question)
+        suspicion = Suspicion(view)
+        suspected = (_suspected(candidate, view, suspicion) for candidate in candidates)
+        ranked = rank(map(surrogate.corrected, suspected), question)
         together = bundle(ranked, question)
         return ranked if together is None else tuple(sorted((together, *ranked), key=order))
 
@@ -79,3 +84,11 @@ def _informed(
         if excess > candidate.risk:
             candidate = candidate._replace(risk=excess, risk_why=why)
         yield candidate._replace(gains=gains)
+
+
+def _suspected(candidate: Candidate, view: CampaignView, suspicion: Suspicion) -> Candidate:
+    """The candidate with the risk that deaths in this run speak of."""
+    risk = suspicion.risk(view.incumbent, candidate.change)
+    if risk <= candidate.risk:
+        return candidate
+    return candidate._replace(risk=risk, risk_why="a server died in this run with a part of this change")

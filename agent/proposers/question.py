@@ -93,9 +93,20 @@ class Question:
         """The change in the base's spelling, or None when engine, book or user do not allow it."""
         change = self.spelling.respell(change, self.base)
         change = self.base.diff(self.base.apply(change))
-        if change.is_empty() or self.view.space.objection(change) or self.avoided(change):
+        if (
+            change.is_empty()
+            or self._in_force(change)
+            or self.view.space.objection(change)
+            or self.avoided(change)
+        ):
             return None
         return change if all(self._accepted(f, v) for f, v in change.set_flags.items()) else None
+
+    def _in_force(self, change: ConfigChange) -> bool:
+        """Whether the engine said that it runs with these values already."""
+        if change.remove_flags or change.remove_env or change.set_env or not change.set_flags:
+            return False
+        return all(self.number_in_force(flag) == value for flag, value in change.set_flags.items())
 
     def avoided(self, change: ConfigChange) -> str | None:
         """Why the deny list or the book forbids the change, or None."""

@@ -45,6 +45,7 @@ def book_moves(question: Question) -> Iterator[Candidate]:
             risk=move.risk,
             doubt=doubt,
             unsure=move.unsure,
+            together=move.together,
         )
 
 

@@ -74,6 +74,8 @@ def _step_gain(step: Step, up: bool, question: Question) -> tuple[Gain, float]:
     for trial, before, after in question.past.walks(step.flag):
         if isinstance(before, str) or isinstance(after, str) or before == after:
             continue
+        if "+" in trial.hypothesis.move:
+            continue  # what several levers brought together is no step's gain
         same_way = (after > before) is up
         if trial.improved and trial.effect > NOTICEABLE:
             kept = _KEEP * trial.effect

@@ -8,6 +8,7 @@ import pytest
 from moeagent.agent.proposers.briefing import briefing
 from moeagent.agent.proposers.playbook import Playbook
 from moeagent.agent.proposers.view import Rejection
+from moeagent.agent.second_opinion import shown
 from moeagent.memory.records import ConfigChange, Diagnosis, Pivot, VerdictKind
 from moeagent.prompts.loader import load_prompt
 
@@ -74,6 +75,13 @@ def test_looked_up():
         tool="flag_help", query="chunk", result="--chunked-prefill-size", left="3"
     )
     check("looked_up", text)
+
+
+def test_cause():
+    text = "Traceback (most recent call last):\nRuntimeError: the sky fell </data>\n"
+    shown_lines = shown(text)
+    prompt = load_prompt("cause")
+    check("cause", prompt.render(engine="sglang", classes="- a: b", found="a (50%)", lines=shown_lines))
 
 
 def test_text_of_others_cannot_leave_its_place(sm120_view, play):

@@ -1,3 +1,5 @@
+from itertools import groupby
+
 import pytest
 
 from moeagent.agent.proposers.playbook import Playbook
@@ -86,6 +88,26 @@ def test_what_paid_before_later_winners_is_offered_to_be_taken_back(sm120_view, 
     for effect in (0.1, 0.2):
         view = play(view, Playbook().propose(view), effect, VerdictKind.IMPROVED)
     assert "undo:H1" in ids(view)
+
+
+def test_after_neutral_ideas_of_one_category_another_comes_first(sm120_view, play):
+    view, categories = sm120_view, []
+    for _ in range(8):
+        draft = Playbook().propose(view)
+        categories.append(draft.category)
+        view = play(view, draft, 0.0, VerdictKind.NEUTRAL)
+    longest = max(len(list(group)) for _, group in groupby(categories))
+    assert longest <= 3
+    assert len(set(categories)) >= 3
+
+
+def test_a_new_best_configuration_puts_old_refusals_in_question(sm120_view, play):
+    draft = Playbook().propose(sm120_view)
+    view = play(sm120_view, draft, 0.0, VerdictKind.NEUTRAL)
+    assert draft.move not in ids(view)
+    other = Playbook().propose(view)
+    won = play(view, other, 0.2, VerdictKind.IMPROVED)
+    assert set(draft.move.split("+")) & {part for move in ids(won) for part in move.split("+")}
 
 
 def test_near_winners_are_combined(sm120_view, play):

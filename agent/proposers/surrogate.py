@@ -1,0 +1,160 @@
+"""What the launches so far say about each lever: a Gaussian process over what the predictions missed.
+
+A configuration's logarithmic speed is the sum of its levers' effects. A lever is one knob set to one value;
+its prior is what the hypothesis that first pulled it predicted. Several levers pulled in one launch share its
+surprise by their variances, and a launch without one of them tells them apart.
+"""
+
+import math
+from collections.abc import Iterator, Mapping, Sequence
+from typing import TYPE_CHECKING, NamedTuple
+
+from moeagent.agent.proposers.beliefs import Gain, interpolate
+from moeagent.agent.proposers.candidate import Candidate
+from moeagent.agent.proposers.history import value
+from moeagent.agent.proposers.question import Question
+from moeagent.agent.proposers.situation import goal_rung
+from moeagent.memory.records import FlagValue, ServerConfig
+
+if TYPE_CHECKING:
+    import numpy as np
+    from numpy.typing import NDArray
+
+LAUNCH_SD = 0.02
+"""Launch noise that is assumed: one to two per cent is usual on a quiet host."""
+INTERACTION_SD = 0.01
+"""What a combination may differ from the sum of its levers."""
+UNKNOWN_LEVER = Gain(0.0, 0.03)
+"""A knob that a remedy changed and no hypothesis spoke of."""
+LEAST_MEAN = -0.9
+DIGITS = 6
+"""Figures are rounded, so that they are the same on every machine."""
+
+Key = tuple[str, FlagValue | None]
+"""A knob and its value; None when it is left out."""
+
+
+class Lever(NamedTuple):
+    """One knob at one value, on the logarithmic scale."""
+
+    mean: float
+    sd: float
+    before: FlagValue | None
+    """The value that it was pulled from."""
+
+
+class Surrogate:
+    """The levers of one campaign and what is known about them now."""
+
+    def __init__(self, question: Question) -> None:
+        self._question = question
+        self._rung = goal_rung(question.view)
+        self._levers: dict[Key, Lever] = {}
+        for trial in question.past.trials:
+            said = next((p for p in trial.hypothesis.predicted if p.concurrency == self._rung), None)
+            gain = Gain(0.0, UNKNOWN_LEVER.sd) if said is None else Gain.between(said.low, said.high)
+            for key, lever in self._pulled(trial.parent, trial.child, gain, trial.hypothesis.move):
+                self._levers.setdefault(key, lever)
+        self._order = sorted(self._levers, key=str)
+        self._learnt = self._learn() if self._levers else None
+
+    def corrected(self, candidate: Candidate) -> Candidate:
+        """The candidate with its gains as the launches so far let them appear."""
+        gain = candidate.gains[self._rung]
+        untried = candidate.together and not self._question.past.of_move(candidate.move)
+        found = None if untried else self._posterior(candidate, gain)
+        if found is None:
+            return candidate
+        shift = found.mean - gain.mean
+        gains = {c: Gain(g.mean + shift, found.sd) for c, g in candidate.gains.items()}
+        return candidate._replace(gains=gains)
+
+    def _posterior(self, candidate: Candidate, gain: Gain) -> Gain | None:
+        """The child against the incumbent; None when no launch speaks of what changes."""
+        import numpy as np
+
+        incumbent = self._question.view.incumbent
+        child = incumbent.apply(candidate.change)
+        own = dict(self._pulled(incumbent, child, gain, candidate.move)) | self._levers
+        before, after = (set(self._features(config, own)) for config in (incumbent, child))
+        signs = np.array([(k in after) - (k in before) for k in self._order])
+        if self._learnt is None or not signs.any():
+            return None
+        new = [own[k] for k in after - before if k in own and k not in self._levers]
+        effects, covariance = self._learnt
+        log_gain = float(signs @ effects) + sum(lever.mean for lever in new)
+        variance = float(signs @ covariance @ signs) + sum(lever.sd**2 for lever in new)
+        sd = math.sqrt(max(variance, 0.0) + INTERACTION_SD**2)
+        return Gain(round(math.expm1(log_gain), DIGITS), round(sd * math.exp(log_gain), DIGITS))
+
+    def _learn(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]] | None":
+        """Means and covariance of the levers' effects; None without a launch that has a value."""
+        import numpy as np
+        from sklearn.gaussian_process import GaussianProcessRegressor
+        from sklearn.gaussian_process.kernels import DotProduct
+
+        measured = self._rates()
+        if not measured:
+            return None
+        means = np.array([self._levers[k].mean for k in self._order])
+        sds = np.array([self._levers[k].sd for k in self._order])
+        rows = np.array([[k in present for k in self._order] for _, present in measured], dtype=float)
+        missed = np.array([rate for rate, _ in measured]) - rows @ means
+        process = GaussianProcessRegressor(
+            kernel=DotProduct(sigma_0=1.0, sigma_0_bounds="fixed"),
+            alpha=LAUNCH_SD**2 + INTERACTION_SD**2,
+            optimizer=None,
+        )
+        process.fit(rows * sds, missed - missed.mean())
+        found, covariance = process.predict(np.vstack([np.zeros(len(sds)), np.diag(sds)]), return_cov=True)
+        less = np.hstack([-np.ones((len(sds), 1)), np.eye(len(sds))])
+        return means + less @ found, less @ covariance @ less.T
+
+    def _features(self, config: ServerConfig, levers: Mapping[Key, Lever]) -> Iterator[Key]:
+        """The levers that lead from the baseline to the configuration, steps in between included."""
+        baseline = self._question.view.baseline
+        for knob in baseline.diff(config).knobs():
+            seen: set[Key] = set()
+            at: FlagValue | None = value(config, knob)
+            while at != value(baseline, knob) and (knob, at) not in seen:
+                seen.add((knob, at))
+                yield knob, at
+                lever = levers.get((knob, at))
+                at = value(baseline, knob) if lever is None else lever.before
+
+    def _pulled(
+        self, parent: ServerConfig, child: ServerConfig, gain: Gain, move: str
+    ) -> Iterator[tuple[Key, Lever]]:
+        """The change's levers with their shares of what it was said to bring."""
+        baseline = self._question.view.baseline
+        knobs = [k for k in parent.diff(child).knobs() if value(child, k) != value(baseline, k)]
+        weights = self._weights(knobs, move)
+        total, spread = sum(weights.values()), math.hypot(*weights.values())
+        log_mean = math.log1p(max(gain.mean, LEAST_MEAN))
+        for knob in knobs:
+            lever = Lever(
+                log_mean * weights[knob] / total, gain.sd * weights[knob] / spread, value(parent, knob)
+            )
+            yield (knob, value(child, knob)), lever
+
+    def _weights(self, knobs: Sequence[str], move: str) -> dict[str, float]:
+        """How much of a surprise each knob may be the cause of, in proportion."""
+        weights = dict.fromkeys(knobs, UNKNOWN_LEVER.sd)
+        for part in move.split("+"):
+            known = next((m for m in self._question.book.move if m.id == part), None)
+            if known is None:
+                continue
+            names = (*known.set_flags, *known.set_env, *known.remove)
+            touched = [k for k in knobs if any(k in self._question.spelling.all(name) for name in names)]
+            sd = interpolate(known.effect, self._rung).sd
+            weights.update(dict.fromkeys(touched, sd / math.sqrt(max(len(touched), 1))))
+        return weights
+
+    def _rates(self) -> tuple[tuple[float, frozenset[Key]], ...]:
+        """Every launch's logarithm of output tok/s at the rung that the goal looks at, with its levers."""
+        return tuple(
+            (math.log(rung.output_tok_s), frozenset(self._features(launch.config, self._levers)))
+            for launch in self._question.view.launches
+            for rung in launch.rungs
+            if rung.concurrency == self._rung and rung.usable and rung.output_tok_s
+        )

@@ -1,0 +1,105 @@
+"""What launches say about levers: surprises are shared, launches tell parts apart, deaths name suspects."""
+
+import pytest
+
+from moeagent.agent.proposers.beliefs import Gain
+from moeagent.agent.proposers.candidate import Candidate
+from moeagent.agent.proposers.playbook import Playbook
+from moeagent.agent.proposers.protocol import Draft
+from moeagent.agent.proposers.surrogate import Surrogate
+from moeagent.agent.proposers.suspicion import Suspicion
+from moeagent.memory.records import (
+    ConfigChange,
+    Diagnosis,
+    LaunchOutcome,
+    PredictedEffect,
+    VerdictKind,
+)
+
+PROMISED = 0.2
+
+
+def flags(*names: str) -> ConfigChange:
+    return ConfigChange(set_flags=dict.fromkeys(names, True))
+
+
+def draft_of(view, *names: str) -> Draft:
+    predicted = tuple(
+        PredictedEffect(concurrency=c, effect=PROMISED, low=0.0, high=2 * PROMISED)
+        for c in view.workload.ladder
+    )
+    return Draft(
+        statement="s", reason="r", change=flags(*names), parent=view.incumbent.id, predicted=predicted,
+        refuted_by="x", source="playbook", move="+".join(name.strip("-") for name in names),
+    )  # fmt: skip
+
+
+def believed(view, *names: str, together: bool = False) -> float:
+    gains = dict.fromkeys(view.workload.ladder, Gain(PROMISED / 2, 0.1))
+    candidate = Candidate("m", "s", "w", "src", "c", flags(*names), gains, together=together)
+    surrogate = Surrogate(Playbook().question(view))
+    return surrogate.corrected(candidate).gains[max(view.workload.ladder)].mean
+
+
+def test_a_lever_that_nobody_pulled_keeps_its_prior(sm120_view, play):
+    view = play(sm120_view, draft_of(sm120_view, "--one"), 0.0, VerdictKind.NEUTRAL)
+    assert believed(view, "--other") == PROMISED / 2
+
+
+def test_the_parts_of_a_bundle_that_brought_nothing_share_the_surprise(sm120_view, play):
+    view = play(sm120_view, draft_of(sm120_view, "--one", "--two"), 0.0, VerdictKind.NEUTRAL)
+    assert -0.02 < believed(view, "--one") < PROMISED / 4
+
+
+def test_a_launch_without_one_part_tells_them_apart(sm120_view, play):
+    view = play(sm120_view, draft_of(sm120_view, "--one", "--two"), 0.0, VerdictKind.NEUTRAL)
+    view = play(view, draft_of(view, "--one"), 0.15, VerdictKind.NEUTRAL)
+    assert believed(view, "--one") > 0.1
+    assert believed(view, "--two") < -0.05
+
+
+def test_what_is_said_to_pay_only_together_is_not_judged_by_its_parts(sm120_view, play):
+    view = play(sm120_view, draft_of(sm120_view, "--one"), -0.2, VerdictKind.REGRESSED)
+    assert believed(view, "--one", "--two") < PROMISED / 2
+    assert believed(view, "--one", "--two", together=True) == PROMISED / 2
+
+
+def test_equal_views_give_equal_figures(sm120_view, play):
+    view = play(sm120_view, draft_of(sm120_view, "--one", "--two"), 0.05, VerdictKind.NEUTRAL)
+    assert believed(view, "--one") == believed(view, "--one")
+
+
+@pytest.fixture
+def dies(play):
+    def _dies(view, failure: str, *names: str):
+        view = play(view, draft_of(view, *names), 0.0, VerdictKind.BLOCKED)
+        died = Diagnosis(
+            failure_class=failure, confidence=1, root_line="r", line_no=1, stage="warmup", explanation="e"
+        )
+        last = view.launches[-1].model_copy(
+            update={"outcome": LaunchOutcome.DIED_STARTING, "rungs": (), "diagnosis": died}
+        )
+        return view.model_copy(update={"launches": (*view.launches[:-1], last)})
+
+    return _dies
+
+
+def risk(view, name: str) -> float:
+    return Suspicion(view).risk(view.incumbent, flags(name))
+
+
+def test_every_part_of_a_dead_bundle_is_suspected(sm120_view, dies):
+    view = dies(sm120_view, "kernel.illegal_access", "--one", "--two", "--three")
+    assert 0.3 < risk(view, "--one") < 0.5
+    assert risk(view, "--other") == 0.0
+
+
+def test_a_survivor_clears_what_it_had_and_the_rest_is_suspected_more(sm120_view, dies, play):
+    view = dies(sm120_view, "kernel.illegal_access", "--one", "--two")
+    view = play(view, draft_of(view, "--one"), 0.0, VerdictKind.NEUTRAL)
+    assert risk(view, "--one") == 0.0
+    assert risk(view, "--two") > 0.9
+
+
+def test_running_out_of_memory_accuses_no_lever(sm120_view, dies):
+    assert risk(dies(sm120_view, "oom.cuda.serve", "--one"), "--one") == 0.0
