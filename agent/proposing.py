@@ -53,7 +53,7 @@ def _let_model_propose(loop: Loop) -> None:
 def bounds(limits: LimitSettings) -> CallLimits:
     """What the language model may take of the run's limits."""
     money = limits.money if limits.llm_money is None else limits.llm_money
-    return CallLimits(calls=limits.llm_calls, tokens=limits.llm_tokens, money=money)
+    return CallLimits(calls=limits.llm_calls, tokens=limits.llm_tokens, money=money, wall_s=limits.llm_wall_s)
 
 
 def renew_model(loop: Loop) -> None:

@@ -36,7 +36,9 @@ def worth_building_on(loop: Loop, hypothesis: Hypothesis, found: Judgement, nois
 
 
 def expected(loop: Loop, hypothesis: Hypothesis) -> Gain:
-    """What the hypothesis said about the rung that the goal looks at."""
+    """What the hypothesis said about the goal's rung; a language model's word is no evidence."""
+    if hypothesis.source == "model":
+        return NO_IDEA
     rung = goal_rung(loop.view())
     said = next((p for p in hypothesis.predicted if p.concurrency == rung), None)
     return NO_IDEA if said is None else Gain.between(said.low, said.high)

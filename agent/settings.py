@@ -89,6 +89,8 @@ class LimitSettings(Record):
     llm_calls: PositiveInt = 100
     llm_tokens: PositiveInt = 1_000_000
     llm_money: PositiveFloat | None = None
+    llm_wall_s: PositiveFloat | None = None
+    """Seconds that the run may wait for the language model in all."""
 
 
 class LlmSettings(Record):

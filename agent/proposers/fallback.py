@@ -68,6 +68,7 @@ def _trailing_failures(view: CampaignView) -> tuple[int, int]:
         if hypothesis.source != "model":
             waited += 1
         elif verdict is not None:
-            failures = 0 if verdict.kind is VerdictKind.IMPROVED else failures + 1
+            paid = verdict.kind is VerdictKind.IMPROVED or hypothesis.id in view.adopted
+            failures = 0 if paid else failures + 1
             waited = 0
     return failures, waited

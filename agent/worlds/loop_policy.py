@@ -52,8 +52,8 @@ class LoopPolicy:
         return Choice(loop.incumbent, claims)
 
 
-def loop_on(bench: Bench, llm: LlmSettings) -> Loop:
-    """The parts of a campaign on this world."""
+def loop_on(bench: Bench, llm: LlmSettings, wait_s: float | None = None) -> Loop:
+    """The parts of a campaign on this world; `wait_s` bounds the waiting for a language model in all."""
     facts, baseline = bench.facts(), bench.baseline
     settings = CampaignSettings(
         engine=EngineSettings(name=baseline.engine),
@@ -64,7 +64,7 @@ def loop_on(bench: Bench, llm: LlmSettings) -> Loop:
         workload=bench.workload,
         limits=LimitSettings(
             experiments=bench.launches, launches=bench.launches, hours=NO_LIMIT_HOURS,
-            consecutive_failures=bench.launches, pivots=PIVOTS, prove_each_step=False,
+            consecutive_failures=bench.launches, pivots=PIVOTS, prove_each_step=False, llm_wall_s=wait_s,
         ),
         llm=llm,
     )  # fmt: skip
