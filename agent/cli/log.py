@@ -28,7 +28,7 @@ def command(
     Example: moeagent log last --verdict blocked
     """
     from moeagent.agent.show.filters import keep_last, keep_only
-    from moeagent.agent.show.log import print_hypothesis
+    from moeagent.agent.show.one_hypothesis import print_hypothesis
     from moeagent.agent.show.text import console
     from moeagent.memory.review import read_reviews
     from moeagent.memory.run_folder import find_run

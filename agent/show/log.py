@@ -3,14 +3,12 @@
 from collections.abc import Sequence
 
 from rich.console import Console, Group, RenderableType
-from rich.panel import Panel
 from rich.table import Table
 
 from moeagent.agent.show.family import parent_text
-from moeagent.agent.show.in_force import in_force_tables
 from moeagent.agent.show.lines import rung_text
 from moeagent.agent.show.plain import Text
-from moeagent.agent.show.power import HEAD, power_rows, power_sentence
+from moeagent.agent.show.power import HEAD, power_rows
 from moeagent.agent.show.text import (
     SIMULATED,
     STYLES,
@@ -20,8 +18,7 @@ from moeagent.agent.show.text import (
     percent,
     verdict_effect_text,
 )
-from moeagent.memory.errors import InputError
-from moeagent.memory.records import Diagnosis, Hypothesis, Launch, PredictedEffect, Rung, Verdict
+from moeagent.memory.records import Hypothesis, Launch, PredictedEffect, Rung, Verdict
 from moeagent.memory.review import Review
 from moeagent.memory.run_view import RunView
 
@@ -151,57 +148,3 @@ def best_text(view: RunView) -> RenderableType:
     lines = [Text(head + proven, style="bold"), Text(config_text(view.best), style="cyan")]
     command = view.command_of(view.best)
     return Group(*lines, *([Text(command)] if command else []))
-
-
-def print_hypothesis(
-    view: RunView, hypothesis_id: str, console: Console, reviews: Sequence[Review] = ()
-) -> None:
-    """One hypothesis whole. Raises InputError for an id that the run does not have."""
-    hypothesis = view.ledger.hypothesis(hypothesis_id)
-    if hypothesis is None:
-        known = ", ".join(h.id for h in view.ledger.hypotheses) or "none"
-        raise InputError(f"run {view.run} has no hypothesis {hypothesis_id!r}; it has {known}")
-    verdict = view.ledger.verdict(hypothesis_id)
-    parts: list[RenderableType] = [
-        what_and_why(hypothesis),
-        *([Text(f"known from {hypothesis.prior}", "cyan")] if hypothesis.prior else []),
-        Text(f"by the {hypothesis.source}; refuted by: {hypothesis.refuted_by}"),
-        Text(f"risk {hypothesis.risk:.0%} {hypothesis.risk_why}") if hypothesis.risk else Text(""),
-        predicted_against_measured(hypothesis, verdict),
-        *(Text(f"pivot {p.attempt}: {p.remedy}") for p in view.ledger.pivots_for(hypothesis_id)),
-    ]
-    for launch in view.ledger.launches_for(hypothesis_id):
-        parts.append(Text.assemble(f"{launch.id}: ", outcome_text(launch), f"\n{launch.command}"))
-        parts += [Text(told, style="dim") for rung in launch.rungs if (told := power_sentence(rung))]
-        if launch.diagnosis:
-            parts.append(diagnosis_text(launch.diagnosis))
-    parts += in_force_tables(view.ledger.launches_for(hypothesis_id))
-    parts.append(verdict_text(verdict))
-    about = {hypothesis_id, *(launch.id for launch in view.ledger.launches_for(hypothesis_id))}
-    parts += [review_text(review) for review in reviews if review.about in about]
-    console.print(Panel(Group(*parts), title=Text(f"{view.run} {hypothesis_id}")))
-
-
-def predicted_against_measured(hypothesis: Hypothesis, verdict: Verdict | None) -> Table:
-    """A row per rung."""
-    table = Table("concurrency", "predicted", "measured")
-    measured = {e.concurrency: e for e in verdict.effects} if verdict else {}
-    predicted = {p.concurrency: p for p in hypothesis.predicted}
-    for concurrency in sorted({*predicted, *(c for c in measured if c is not None)}):
-        expected = predicted.get(concurrency)
-        told = (
-            f"{percent(expected.effect)} [{percent(expected.low)}, {percent(expected.high)}]"
-            if expected
-            else "-"
-        )
-        table.add_row(str(concurrency), told, effect_text(measured.get(concurrency)))
-    return table
-
-
-def diagnosis_text(diagnosis: Diagnosis) -> Text:
-    """Class, causing line, remedies."""
-    lines = [f"{diagnosis.failure_class} ({diagnosis.confidence:.0%}): {diagnosis.explanation}"]
-    if diagnosis.root_line:
-        lines.append(f"line {diagnosis.line_no}: {diagnosis.root_line}")
-    lines += [f"remedy: {r.direction} {r.target}: {r.change} ({r.why})" for r in diagnosis.remedies]
-    return Text("\n".join(lines))

@@ -7,7 +7,8 @@ import pytest
 from parts.made_run import BASELINE, MadeRun, facts, hypothesis, verdict
 
 from moeagent.agent.show.html.page import page
-from moeagent.agent.show.log import print_hypothesis, print_log
+from moeagent.agent.show.log import print_log
+from moeagent.agent.show.one_hypothesis import print_hypothesis
 from moeagent.agent.show.report import log_markdown, markdown
 from moeagent.agent.show.seen import ideas_left
 from moeagent.agent.show.text import console
