@@ -8,6 +8,14 @@ from moeagent.agent.proposers.spelling import Spelling
 from moeagent.memory.records import ConfigChange, Gpu, Knob
 
 
+def test_each_replica_has_a_pool_of_its_own(sm120_view):
+    one = facts_of(sm120_view)["kv_seqs"]
+    replicas = sm120_view.incumbent.apply(ConfigChange(set_flags={"--dp-size": 4}))
+    launches = tuple(x.model_copy(update={"config": replicas}) for x in sm120_view.launches)
+    view = sm120_view.model_copy(update={"incumbent": replicas, "launches": launches})
+    assert facts_of(view)["kv_seqs"] == 4 * one
+
+
 def test_every_fact_has_its_name(sm120_view, llamacpp_view):
     for view in (sm120_view, llamacpp_view):
         assert facts_of(view).keys() == FACT_NAMES

@@ -147,6 +147,29 @@ def test_what_paid_in_an_earlier_run_comes_first_and_says_so(sm120_view):
     draft = Playbook().propose(view)
     assert draft.change == change
     assert "run r1" in draft.prior
+    assert draft.numbered("H1").from_run == "r1"
+
+
+def test_a_near_finding_is_believed_more_than_a_far_one(sm120_view):
+    change = ConfigChange(set_flags={"--chunked-prefill-size": 4096})
+
+    def promised(trust):
+        prior = finding(change, VerdictKind.IMPROVED, "relaxed", effect=0.25)
+        view = sm120_view.model_copy(update={"priors": (prior.model_copy(update={"trust": trust}),)})
+        return next(r.score for r in Playbook().ranking(view) if r.candidate.from_run == "r1")
+
+    assert promised(0.9) > promised(0.5) > promised(0.2)
+
+
+def test_a_value_that_is_in_force_already_is_no_idea(sm120_view):
+    question = Playbook().question(sm120_view)
+    now = sm120_view.incumbent.flags["--max-running-requests"]
+    reported = sm120_view.launches[0].model_copy(update={"effective": {"chunked_prefill_size": 8192}})
+    view = sm120_view.model_copy(update={"launches": (reported,)})
+    assert question.settle(ConfigChange(set_flags={"--max-running-requests": now})) is None
+    eight = ConfigChange(set_flags={"--chunked-prefill-size": 8192})
+    assert Playbook().question(view).settle(eight) is None
+    assert question.settle(eight) is not None
 
 
 def test_the_users_space_binds(sm120_view):
