@@ -61,14 +61,31 @@ def false_gains(worlds: list[dict[str, Any]]) -> int:
 
 
 def table(results: dict[str, list[dict[str, Any]]]) -> str:
-    """One row per policy."""
-    columns = {"median": 8, ">= 0.95": 9, "to 95 %": 9, "never": 7, "crashed": 9, "GPU-h": 8, "false": 7}
+    """One row per policy, or per family; the number of worlds stands in each row."""
+    columns = {
+        "median": 8,
+        ">= 0.95": 9,
+        "to 95 %": 9,
+        "never": 7,
+        "crashed": 9,
+        "GPU-h": 8,
+        "false": 7,
+        "worlds": 8,
+    }
     head = f"{'policy':<22}" + "".join(f"{name:>{width}}" for name, width in columns.items())
     rows = [
         f"{name:<22}{ratio(worlds):>8.3f}{close(worlds):>9.0%}{launches_to_95(worlds):>9.1f}"
         f"{sum(w['launches_to_95'] is None for w in worlds):>7}{crashed(worlds):>9}"
-        f"{sum(w['gpu_hours'] for w in worlds):>8.0f}{false_gains(worlds):>7}"
+        f"{sum(w['gpu_hours'] for w in worlds):>8.0f}{false_gains(worlds):>7}{len(worlds):>8}"
         for name, worlds in results.items()
     ]
-    count = len(next(iter(results.values())))
-    return "\n".join([f"{count} simulated worlds, {LAUNCHES} launches each", head, *rows])
+    return "\n".join([f"simulated worlds, {LAUNCHES} launches each", head, *rows])
+
+
+def by_family(worlds: list[dict[str, Any]]) -> dict[str, list[dict[str, Any]]]:
+    """The worlds under the names of their families: plain-h200-x1-33 is of the family plain."""
+    families: dict[str, list[dict[str, Any]]] = {}
+    for world in worlds:
+        name = world["name"].rpartition("-")[0]
+        families.setdefault("plain" if name.startswith("plain") else name, []).append(world)
+    return dict(sorted(families.items()))

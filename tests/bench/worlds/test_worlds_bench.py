@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 sys.path.insert(0, str(Path(__file__).parent))
-from contest_table import close, crashed, false_gains, launches_to_95, ratio, run, run_all, table
+from contest_table import by_family, close, crashed, false_gains, launches_to_95, ratio, run, run_all, table
 
 RIVALS = ("tpe", "tpe+preflight", "random", "random+preflight", "grid", "coordinate")
 GP = ("gp", "gp+preflight") if find_spec("torch") else ()
@@ -40,6 +40,7 @@ def test_the_whole_table(full: bool) -> None:
     crashes = min(crashed(found[name]) for name in ("tpe", "tpe+preflight"))
     claimed = false_gains(placebo) / len(placebo)
     print("\n" + table(found))
+    print("\nthe playbook by family\n" + table(by_family([*mine, *placebo])))
     print(f"asked: median >= 0.970, reached {ratio(mine):.3f}")
     print(f"asked: >= 0.95 in 90 % of the worlds, reached {close(mine):.0%}")
     print(f"asked: launches to 95 % <= half of TPE's {tpe:.1f}, reached {launches_to_95(mine):.1f}")
