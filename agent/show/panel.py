@@ -29,8 +29,9 @@ def status_screen(found: Standing, now: float) -> RenderableType:
     parts: list[RenderableType] = [Text(SIMULATED, style="bold yellow")] if view.simulated else []
     reason = f": {view.reason}" if found.ended and view.reason else ""
     parts.append(Text(f"run {view.run}  goal {view.goal}  {found.status}{reason}"))
+    parts += [Text(f"by {found.worker}", style="dim")] if found.worker and found.doing else []
     parts += [Text(parent_text(view), style="cyan")] if view.parent else []
-    parts += list(_now(found, now, f" ({found.worker})"))
+    parts += list(_now(found, now))
     parts.append(spent_text(found))
     parts += list(_hypotheses(found))
     return Group(*parts, best_text(view))
@@ -38,7 +39,7 @@ def status_screen(found: Standing, now: float) -> RenderableType:
 
 def live_panel(found: Standing, now: float) -> RenderableType:
     """What stays below the lines that scroll by: step, ladder, GPUs, budget, best."""
-    return Group(*_now(found, now, ""), spent_text(found), best_line(found))
+    return Group(*_now(found, now), spent_text(found), best_line(found))
 
 
 def spent_text(found: Standing) -> Text:
@@ -70,7 +71,7 @@ def _top(found: Standing, name: str) -> str:
     return f"{name} {rate(top.output_tok_s)} tok/s at {top.concurrency}" if top else name
 
 
-def _now(found: Standing, now: float, by: str) -> Iterator[RenderableType]:
+def _now(found: Standing, now: float) -> Iterator[RenderableType]:
     step = found.step
     if found.doing and not found.worker:
         told = f"it was cut while {found.doing}: moeagent resume {shlex.quote(found.view.run)} goes on"
@@ -79,7 +80,7 @@ def _now(found: Standing, now: float, by: str) -> Iterator[RenderableType]:
     if not found.doing:
         return
     elapsed = max(0.0, now - step.began_at) if step else 0.0
-    yield Text(f"now: {found.doing}{_times(step, elapsed)}{by}", style="bold blue")
+    yield Text(f"now: {found.doing}{_times(step, elapsed)}", style="bold blue")
     if step is None:
         return
     if step.launch:
@@ -132,7 +133,7 @@ def _filling(step: UnderWay, elapsed: float) -> RenderableType:
     grid = Table.grid(padding=(0, 1))
     grid.add_row(
         Text(f"  {step.concurrency}:"),
-        ProgressBar(total=1.0, completed=share, width=BAR),
+        ProgressBar(total=1.0, completed=share, width=BAR, complete_style="blue"),
         Text(f"{share:.0%}, {told}"),
     )
     return grid

@@ -135,5 +135,5 @@ def test_nothing_is_expected_of_a_first_step(tmp_path: Path) -> None:
     run.ask("start", {"launch": "L1", "config": ServerConfig(engine="sglang").model_dump(mode="json")})
     with held(run.folder.path):
         found = standing(run.folder)
-        assert "starting L1, 5.0 s (" in drawn(status_screen(found, later(found, 5.0)))
+        assert "starting L1, 5.0 s\n" in drawn(status_screen(found, later(found, 5.0)))
         assert "nothing is measured yet" in drawn(live_panel(found, later(found, 5.0)))
