@@ -33,7 +33,7 @@ from moeagent.agent.worlds.bench import Bench, Trial
 from moeagent.agent.worlds.virtual_bench import VirtualBench
 from moeagent.memory.records import ServerConfig
 from moeagent.memory.run_folder import RunFolder
-from moeagent.memory.tape.lines import Entry, EntryType, Json, encode, read_tape
+from moeagent.memory.tape.lines import TIMES, Entry, EntryType, Json, encode, read_tape
 from moeagent.memory.tape.tape import Tape, Writer
 from moeagent.tools.sim.families import draw_worlds
 
@@ -143,11 +143,11 @@ def _surveyed(loop: Loop, state: State) -> State:
 
 
 def what_happened(folder: RunFolder) -> list[tuple[str, Json]]:
-    """The tape without its markers and without requests whose effect was cut."""
+    """The tape without its markers, its times, and requests whose effect was cut."""
     entries = [e for e in read_tape(folder.tape).entries[1:] if e.type != "marker"]
     following = [*entries[1:], None]
     return [
-        (entry.type, entry.body)
+        (entry.type, {name: value for name, value in entry.body.items() if name not in TIMES})
         for entry, after in zip(entries, following, strict=True)
         if entry.type != "request" or (after is not None and after.type == "response")
     ]

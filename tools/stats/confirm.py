@@ -78,11 +78,13 @@ def fresh_launches(claimed: Effect, noise: NoiseFloor) -> int:
 def launches_to_keep(plan: Plan, claimed: Effect | None, noise: NoiseFloor) -> int:
     """Launches that exploring may not spend: the plan's reserve, and more once there is a gain to confirm.
 
-    claimed: the champion's gain as its verdict supports it; None while there is none.
+    claimed: the champion's gain as its verdict supports it; None while there is none. A campaign too small to
+    afford three a side keeps no more for it.
     """
-    if claimed is None:
+    most = plan.launches // LARGEST_SHARE
+    if claimed is None or most < 2 * ENOUGH_LAUNCHES:
         return plan.reserve
-    return max(plan.reserve, min(2 * fresh_launches(claimed, noise), plan.launches // LARGEST_SHARE))
+    return max(plan.reserve, min(2 * fresh_launches(claimed, noise), most))
 
 
 def confirmation_plan(claimed: Effect, noise: NoiseFloor, *, launches_left: int) -> ConfirmationPlan:

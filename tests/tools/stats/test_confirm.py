@@ -30,6 +30,8 @@ def test_a_claim_keeps_back_what_its_confirmation_wants_within_a_quarter_of_the_
     assert 20 < launches_to_keep(plan, _effect(0.06, 0.02), noise) == wanted < 50
     assert launches_to_keep(plan, _effect(0.02, 0.001), noise) == 50
     assert launches_to_keep(Plan(ideas=5, launches=40), _effect(0.06, 0.02), noise) == 10
+    small = Plan(ideas=6, launches=16)
+    assert launches_to_keep(small, _effect(0.06, 0.02), noise) == small.reserve == 2
 
 
 @pytest.fixture
