@@ -62,7 +62,7 @@ def test_kill_9_in_virtual_time_changes_nothing(full: bool, tmp_path: Path) -> N
     told = json.loads(done.stdout)
     print(f"\nvirtual time: {told['tried']} points tried, {told['tried'] - len(told['failures'])} passed")
     assert told["failures"] == {}
-    assert told["decisions"].count("hypothesis") == 6
+    assert told["decisions"].count("hypothesis") >= 4, "a campaign worth disturbing"
     assert told["tried"] >= 2 * (told["lines"] // every)
 
 
