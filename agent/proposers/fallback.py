@@ -11,7 +11,9 @@ MAX_BARREN_TURNS = 3
 """Turns in a row without an idea after which the model is not asked again in this run."""
 
 PATIENCE = 3
-"""Ideas in a row that did not pay before the playbook has turns in between."""
+"""Ideas in a row that did not pay before the playbook has turns in between, where launches are many."""
+SHARE = 8
+"""In a short run each idea that does not pay may cost this part of the launches at most."""
 
 
 class FallbackProposer:
@@ -52,12 +54,21 @@ class FallbackProposer:
 
 
 def _rest_of_the_model(view: CampaignView) -> str:
-    """Why the model sits this turn out: after PATIENCE ideas that did not pay the playbook's turns double."""
+    """Why the model sits this turn out: after some ideas that did not pay the playbook's turns double."""
     failures, waited = _trailing_failures(view)
-    owed = 2 ** (failures - PATIENCE) if failures >= PATIENCE else 0
+    patience = _patience(view)
+    owed = 2 ** (failures - patience) if failures >= patience else 0
     if waited >= owed:
         return ""
     return f"the model's last {failures} ideas did not pay; its next turn is in {owed - waited}"
+
+
+def _patience(view: CampaignView) -> int:
+    """Ideas that may fail in a row."""
+    if view.budget.launches is None:
+        return PATIENCE
+    whole = view.budget.launches + len(view.launches)
+    return min(PATIENCE, max(1, whole // SHARE))
 
 
 def _trailing_failures(view: CampaignView) -> tuple[int, int]:

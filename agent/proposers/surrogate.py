@@ -26,6 +26,8 @@ INTERACTION_SD = 0.01
 """What a combination may differ from the sum of its levers."""
 UNKNOWN_LEVER = Gain(0.0, 0.03)
 """A knob that a remedy changed and no hypothesis spoke of."""
+FOREIGN_IDEA = Gain(0.0, 0.3)
+"""An idea of a language model or of the engineer: it may do anything, and its own word proves nothing."""
 LEAST_MEAN = -0.9
 DIGITS = 6
 """Figures are rounded, so that they are the same on every machine."""
@@ -52,7 +54,8 @@ class Surrogate:
         self._levers: dict[Key, Lever] = {}
         for trial in question.past.trials:
             said = next((p for p in trial.hypothesis.predicted if p.concurrency == self._rung), None)
-            gain = Gain(0.0, UNKNOWN_LEVER.sd) if said is None else Gain.between(said.low, said.high)
+            own = trial.hypothesis.source == "playbook"
+            gain = Gain.between(said.low, said.high) if said and own else FOREIGN_IDEA
             for key, lever in self._pulled(trial.parent, trial.child, gain, trial.hypothesis.move):
                 self._levers.setdefault(key, lever)
         self._order = sorted(self._levers, key=str)
