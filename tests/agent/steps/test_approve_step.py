@@ -61,10 +61,13 @@ def test_a_policy_denies_without_asking_and_the_reason_is_kept() -> None:
 
 
 def test_risky_asks_for_what_is_risky_alone() -> None:
-    campaign = Campaign(["yes"] * 30, approve="risky", policy=policy(risky_from=0.05))
+    risky = OwnIdea(flags={"--mem-fraction-static": 0.97, "--chunked-prefill-size": 65536})
+    harmless = OwnIdea(flags={"--stream-interval": 4})
+    campaign = Campaign(["yes"] * 30, approve="risky", idea=(risky, harmless), limits=limits(experiments=2))
     loop = campaign.drive()
-    assert all(question.risk >= 0.05 for question in campaign.effects.asked)
-    assert "allowed" in {a.answer for a in loop.ledger.approvals}
+    answers = {a.hypothesis: a.answer for a in loop.ledger.approvals if not a.attempt}
+    assert answers == {"H1": "approved", "H2": "allowed"}
+    assert [question.hypothesis for question in campaign.effects.asked if not question.attempt] == ["H1"]
 
 
 def test_nobody_there_ends_the_run_as_awaiting_before_anything_is_spent() -> None:
