@@ -1,5 +1,7 @@
 """Budget, scoring, and every policy on a simulated world."""
 
+from importlib.util import find_spec
+
 import pytest
 
 from moeagent.agent.worlds.bench import Bench, BudgetSpentError, Choice, Claim, cut_short
@@ -87,3 +89,9 @@ def test_the_baselines_own_value_is_among_the_choices() -> None:
 def test_an_unknown_policy_names_the_nearest() -> None:
     with pytest.raises(InputError, match="did you mean playbook"):
         policy_by_name("playbok")
+
+
+@pytest.mark.skipif(find_spec("torch") is not None, reason="PyTorch is installed")
+def test_the_gaussian_process_search_says_what_it_lacks() -> None:
+    with pytest.raises(InputError, match=r"needs PyTorch: pip install 'moeagent\[gp\]'"):
+        policy_by_name("gp").run(Bench(WORLD, 2), seed=0)
