@@ -28,7 +28,6 @@ def command(
     Example: moeagent log last --verdict blocked
     """
     from moeagent.agent.show.filters import keep_last, keep_only
-    from moeagent.agent.show.one_hypothesis import print_hypothesis
     from moeagent.agent.show.text import console
     from moeagent.memory.review import read_reviews
     from moeagent.memory.run_folder import find_run
@@ -50,6 +49,8 @@ def command(
 
         typer.echo(log_markdown(view, read_reviews(folder)), nl=False)
     elif hypothesis:
+        from moeagent.agent.show.one_hypothesis import print_hypothesis
+
         print_hypothesis(view, hypothesis, console(), read_reviews(folder))
     else:
         _print_table(view, keep_last(view, last) if last else 0, read_reviews(folder))
