@@ -31,7 +31,8 @@ def worth_building_on(loop: Loop, hypothesis: Hypothesis, found: Judgement, nois
     if loop.settings.limits.prove_each_step or not open_ended or assessment.log_ratio is None:
         return False
     risk, _ = loop.predictor.risk(loop.course.candidates[hypothesis.id])
-    wanted = loop.settings.goal.min_effect if max(risk, hypothesis.risk) >= RISKY else 0.0
+    # What was feared before the launch is answered by it; what the predictor fears after it still counts.
+    wanted = loop.settings.goal.min_effect if risk >= RISKY else 0.0
     return belief_after(expected(loop, hypothesis), assessment, noise).mean > wanted
 
 
