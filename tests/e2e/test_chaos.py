@@ -5,6 +5,7 @@ import random
 import secrets
 import subprocess
 import sys
+from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from itertools import pairwise
@@ -43,9 +44,12 @@ flags = { "--chunked-prefill-size" = 4096 }
 """
 )
 SEED = 20261129
+AT_ONCE = 4
+PATIENCE_S = 900.0
+"""For a machine that does much else."""
 INSIDE_S = {"survey": 1.0, "start": 2.0, "calibrate": 0.3, "load": 0.5, "outputs": 0.3, "stop": 0.5}
 """About how long each effect takes here; the others are over at once."""
-SAMPLE_EVERY = 50
+SAMPLE_EVERY = 60
 """One event in so many is tried in CI, every one with --full; each is killed twice, one of them mid-write."""
 
 
@@ -62,7 +66,7 @@ def test_kill_9_in_virtual_time_changes_nothing(full: bool, tmp_path: Path) -> N
     told = json.loads(done.stdout)
     print(f"\nvirtual time: {told['tried']} points tried, {told['tried'] - len(told['failures'])} passed")
     assert told["failures"] == {}
-    assert told["decisions"].count("hypothesis") >= 4, "a campaign worth disturbing"
+    assert told["decisions"].count("hypothesis") == 6
     assert told["tried"] >= 2 * (told["lines"] // every)
 
 
@@ -80,7 +84,7 @@ class Point:
 def run_and_kill(folder: Path, run: str, point: Point) -> bool:
     """Start a run and kill it at this point; False when it ended before."""
     process = start(folder, "run", "--run-id", run)
-    wait_for(lambda: reached(folder, run, point) or process.poll() is not None, str(point), 120.0)
+    wait_for(lambda: reached(folder, run, point) or process.poll() is not None, str(point), PATIENCE_S)
     with suppress(subprocess.TimeoutExpired):
         process.wait(point.delay_s)
     ended = process.poll() is not None
@@ -103,6 +107,7 @@ def statements(folder: Path, run: str) -> list[str]:
 
 
 def measured(folder: Path, run: str) -> list[Any]:
+    """Launch and load of each measurement, in order; a busy machine may ask for some more of them."""
     lines = tape_lines(folder, run)
     return [
         (line["request"]["launch"], line["request"]["spec"])
@@ -139,25 +144,48 @@ def points(kinds: list[str], full: bool) -> list[Point]:
 def test_kill_9_with_real_processes_leaves_nothing_and_loses_nothing(
     full: bool, undisturbed: tuple[Path, str], tmp_path: Path
 ) -> None:
-    calm, rungs = statements(*undisturbed), measured(*undisturbed)
+    calm = (statements(*undisturbed), measured(*undisturbed))
     tried = points(kinds(*undisturbed), full)
-    killed = 0
-    for number, point in enumerate(tried):
-        run = f"chaos-{secrets.token_hex(3)}"
-        folder = tmp_path / str(number)
-        folder.mkdir()
-        (folder / "moeagent.toml").write_text(MEASURED)
-        killed += run_and_kill(folder, run, point)
-        moeagent(folder, "resume", run)
-        assert measured(folder, run) == rungs, f"not each measurement once, {point}"
-        assert statements(folder, run) == calm, f"another log, {point}"
-        assert not tagged_processes(f"{run}/"), f"left processes, {point}"
-        assert not ports_of(folder, run) & listening_ports(LocalHost()), f"left a port, {point}"
-        rmtree(folder)
+    folders = [tmp_path / str(number) for number in range(len(tried))]
+    # A point waits as much as it works, and shares nothing with the others.
+    with ThreadPoolExecutor(AT_ONCE) as pool:
+        outcomes = list(pool.map(lambda point, folder: survived(folder, point, calm), tried, folders))
+    failures = [f"{point}: {wrong}" for point, (_, wrong) in zip(tried, outcomes, strict=True) if wrong]
+    killed = sum(was_killed for was_killed, _ in outcomes)
     print(
-        f"\nreal processes: {len(tried)} points tried, {len(tried)} passed, {killed} killed before their end"
+        f"\nreal processes: {len(tried)} points tried, {len(tried) - len(failures)} passed, "
+        f"{killed} killed before their end"
     )
+    assert failures == []
     assert killed >= (40 if full else len(tried) - 1)
+
+
+def survived(folder: Path, point: Point, calm: tuple[list[str], list[Any]]) -> tuple[bool, str]:
+    """Kill a run there and resume it: whether it was killed before its end, and what is wrong."""
+    folder.mkdir()
+    run = f"chaos-{secrets.token_hex(3)}"
+    (folder / "moeagent.toml").write_text(MEASURED)
+    killed = run_and_kill(folder, run, point)
+    moeagent(folder, "resume", run, timeout_s=PATIENCE_S)
+    checks = (
+        ("another log", statements(folder, run) == calm[0]),
+        ("a measurement is missing", rungs_of(measured(folder, run)) == rungs_of(calm[1])),
+        ("a measurement was made twice", each_once(measured(folder, run))),
+        ("a process is left", not tagged_processes(f"{run}/")),
+        ("a port is left", not ports_of(folder, run) & listening_ports(LocalHost())),
+    )
+    wrong = ", ".join(name for name, right in checks if not right)
+    if not wrong:
+        rmtree(folder)
+    return killed, wrong
+
+
+def rungs_of(measurements: list[Any]) -> set[tuple[str, int]]:
+    return {(launch, spec["concurrency"]) for launch, spec in measurements}
+
+
+def each_once(measurements: list[Any]) -> bool:
+    return len({json.dumps(each, sort_keys=True) for each in measurements}) == len(measurements)
 
 
 def ports_of(folder: Path, run: str) -> set[int]:

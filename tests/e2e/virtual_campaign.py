@@ -11,6 +11,8 @@ import signal
 import sys
 import traceback
 from collections.abc import Callable, Iterator
+from functools import partial
+from multiprocessing import get_context
 from pathlib import Path
 from typing import Any, Literal
 
@@ -25,6 +27,7 @@ from moeagent.agent.settings import (
     EngineSettings,
     LimitSettings,
     LlmSettings,
+    OwnIdea,
 )
 from moeagent.agent.state import State
 from moeagent.agent.steps import NODES
@@ -38,10 +41,18 @@ from moeagent.memory.tape.tape import Tape, Writer
 from moeagent.tools.sim.families import draw_worlds
 
 Mode = Literal["after", "torn"]
-EXPERIMENTS, LAUNCHES = 6, 16
+EXPERIMENTS, LAUNCHES = 6, 20
 (WORLD,) = draw_worlds(1, seed=3)
 LADDER = (8, 64)
-"""Two rungs only: ranking the ideas takes most of a campaign's time, and predicts each rung of each."""
+"""Two rungs only: ranking the ideas predicts each rung of each."""
+
+
+OWN = (
+    OwnIdea(statement="Smaller prefill chunks", flags={"--chunked-prefill-size": 2048}),
+    OwnIdea(statement="Bolder admission", flags={"--schedule-conservativeness": 0.3}),
+    OwnIdea(statement="More decode steps a turn", flags={"--num-continuous-decode-steps": 4}),
+)
+"""Half of the experiments are the engineer's: they cost no ranking, which takes most of a campaign's time."""
 
 
 class Killer(Writer):
@@ -113,6 +124,7 @@ def campaign(folder: RunFolder, tape: Tape) -> Loop:
         baseline=BaselineSettings(flags=dict(baseline.flags), env=dict(baseline.env), launches=2),
         workload=bench.workload.model_copy(update={"ladder": LADDER}),
         limits=LimitSettings(experiments=EXPERIMENTS, launches=LAUNCHES, hours=1e6),
+        idea=OWN,
     )
     made: list[Loop] = []
     virtual = SurvivingBench(bench, folder.path / "world", lambda: ladder(made[0]))
@@ -196,7 +208,9 @@ def main(root: Path, every: int) -> None:
     run(undisturbed)
     lines = read_tape(undisturbed.tape).entries[-1].line_no
     tried = list(points(lines, every))
-    failures = {f"{p} {m}": wrong for p, m in tried if (wrong := survives(root, undisturbed, p, m))}
+    with get_context("fork").Pool(os.cpu_count()) as pool:
+        wrongs = pool.starmap(partial(survives, root, undisturbed), tried, chunksize=1)
+    failures = {f"{p} {m}": wrong for (p, m), wrong in zip(tried, wrongs, strict=True) if wrong}
     kinds = [b["kind"] for t, b in what_happened(undisturbed) if t == "decision"]
     print(json.dumps({"lines": lines, "tried": len(tried), "failures": failures, "decisions": kinds}))
 
