@@ -108,6 +108,8 @@ def raise_hint(reason: str) -> str:
     for name, label in LABELS.items():
         if re.match(rf"the limit of \S+ {label} (is reached|would be passed)", reason):
             return f"--limit {name}=N"
+    if re.match(r"\d+ launches are left, \d+ of them reserved", reason):
+        return "--limit launches=N"
     return "--limit consecutive_failures=N" if "in a row failed" in reason else ""
 
 

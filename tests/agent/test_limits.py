@@ -108,3 +108,7 @@ def test_experiments_and_budget() -> None:
 )
 def test_the_limit_that_ended_the_run_is_the_one_to_raise(reason: str, hint: str) -> None:
     assert raise_hint(reason) == hint
+
+
+def test_a_budget_kept_for_the_confirmation_is_raised_by_launches() -> None:
+    assert raise_hint("6 launches are left, 6 of them reserved") == "--limit launches=N"
