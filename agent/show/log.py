@@ -34,9 +34,6 @@ def print_log(view: RunView, console: Console, reviews: Sequence[Review] = ()) -
     if view.parent:
         console.print(Text(parent_text(view), style="cyan"))
     console.print(measured_table(view))
-    power = power_table(view)
-    if power is not None:
-        console.print(power)
     console.print(hypotheses_table(view))
     for rejection in view.ledger.rejections:
         console.print(Text(f"turned down: {rejection.statement}: {rejection.reason}", style="dim"))
@@ -44,6 +41,9 @@ def print_log(view: RunView, console: Console, reviews: Sequence[Review] = ()) -
         console.print(Text(f"note on {note.about}: {note.text}", style="dim"))
     for review in reviews:
         console.print(review_text(review))
+    power = power_table(view)
+    if power is not None:
+        console.print(power)
     console.print(best_text(view))
 
 
@@ -109,9 +109,10 @@ def measured_table(view: RunView) -> Table:
 
 
 def power_table(view: RunView) -> Table | None:
-    """What the GPUs drew under the baseline and the best configuration; None when they were not sampled."""
-    shown = [view.ledger.baseline, view.best]
-    rows = power_rows([launch for launch in view.ledger.launches if launch.config in shown])
+    """What the GPUs drew in the last launches of baseline and best; None when they were not sampled."""
+    last = {launch.config.id: launch for launch in view.ledger.launches}
+    shown = {config.id for config in (view.ledger.baseline, view.best) if config}
+    rows = power_rows([launch for config, launch in last.items() if config in shown])
     if not rows:
         return None
     table = Table(title="GPUs under baseline and best", title_justify="left", expand=True)
