@@ -67,16 +67,16 @@ def test_keys_go_forth_and_back(made: RunFolder) -> None:
 
 
 @pytest.mark.parametrize(
-    ("line", "told"),
+    ("name", "told"),
     [
-        (59, "What is your next hypothesis"),
-        (53, "ready after"),
-        (2, "no decision"),
+        ("hypothesis", "What is your next hypothesis"),
+        ("launch", "ready after"),
+        ("survey", "no decision"),
     ],
-)  # fmt: skip
-def test_what_the_agent_saw_before_a_decision(line: int, told: str) -> None:
+)
+def test_what_the_agent_saw_before_a_decision(name: str, told: str) -> None:
     tape = EXAMPLE.read_tape()
-    at = next(n for n, m in enumerate(moments(tape)) if m.line >= line)
+    at = next(n for n, m in enumerate(moments(tape)) if m.name == name)
     screen = console()
     screen.file = out = io.StringIO()
     keys = iter("sq")
