@@ -19,7 +19,7 @@ TIMEOUT_S = 240
 def clone(tmp_path: Path) -> Path:
     """What the commands of a page find: the examples and the committed run."""
     folder = tmp_path / "moeagent"
-    for name in ("examples", "runs/example-sm120"):
+    for name in ("examples", "runs/example-sm120", "runs/example-h200-vllm"):
         shutil.copytree(ROOT / name, folder / name)
     return folder
 

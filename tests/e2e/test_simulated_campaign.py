@@ -105,7 +105,7 @@ def test_resume_of_a_finished_run_with_a_raised_limit_goes_on(finished: Path, tm
 
 
 @pytest.mark.parametrize("moment", ["start", "load", "stop"])
-def test_kill_9_and_resume_gives_the_same_hypotheses_and_leaves_nothing(
+def test_kill_9_and_resume_goes_on_where_it_was_and_leaves_nothing(
     finished: Path, tmp_path: Path, moment: str
 ) -> None:
     settings(tmp_path)
@@ -114,9 +114,11 @@ def test_kill_9_and_resume_gives_the_same_hypotheses_and_leaves_nothing(
     kill_hard(process)
     moeagent(tmp_path, "resume", "cut")
     log, undisturbed = moeagent_json(tmp_path, "log", "cut"), moeagent_json(finished, "log", "done")
-    assert [h["statement"] for h in log["hypotheses"]] == [h["statement"] for h in undisturbed["hypotheses"]]
+    # Later ideas rest on what was measured, which differs from run to run; in virtual time all are compared.
+    assert log["hypotheses"][0]["statement"] == undisturbed["hypotheses"][0]["statement"]
+    assert log["status"] == "finished"
     measured = [
-        (line["request"]["launch"], line["request"]["spec"]["concurrency"])
+        (line["request"]["launch"], line["request"]["spec"]["seed"])
         for line, following in zip(tape_lines(tmp_path, "cut"), tape_lines(tmp_path, "cut")[1:], strict=False)
         if line["type"] == "request" and line["kind"] == "load" and following["type"] == "response"
     ]

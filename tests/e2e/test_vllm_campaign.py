@@ -4,6 +4,7 @@ The engine, its flags, its logs and its failures are those of a GPU machine; the
 """
 
 from pathlib import Path
+from tempfile import mkdtemp
 from typing import Any
 
 import pytest
@@ -74,9 +75,16 @@ without_flags = ["--enforce-eager"]
 pytestmark = [pytest.mark.part("vllm"), pytest.mark.slow, pytest.mark.timeout(2400)]
 
 
+@pytest.fixture(autouse=True)
+def at_full_length(full: bool) -> None:
+    if not full:
+        pytest.skip("campaigns of ten minutes each: make soak runs them")
+
+
 def write_settings(folder: Path, ideas: str, **values: Any) -> None:
     # A local server inherits the tests' own strictness about warnings, which vLLM does not meet.
-    variables = {**ENVIRONMENT, "PYTHONWARNINGS": "default"}
+    # Its sockets lie in the temporary folder, and their paths may have 107 characters at most.
+    variables = {**ENVIRONMENT, "PYTHONWARNINGS": "default", "TMPDIR": mkdtemp(prefix="v")}
     env = "\n".join(f'{name} = "{value}"' for name, value in variables.items())
     model = write_model(folder / "model")
     text = SETTINGS.format(model=model, program=PROGRAM, env=env, **values)

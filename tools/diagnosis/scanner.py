@@ -26,8 +26,9 @@ NARROW_BEFORE, NARROW_AFTER = 2, 10
 LONGEST = 16 << 10
 """Bytes kept of one line."""
 MOST_LINES = 40_000
-AUTOMATON = 24 << 20
-"""Bytes for the states of the search; it forgets states beyond, which costs time and no memory."""
+AUTOMATON = 64 << 20
+"""Bytes for the states of the search. It forgets states beyond, and below what one line needs (24 MiB did not
+hold 420 patterns) it falls back to a search that is a hundred times slower."""
 STRUCTURAL = (
     r"Traceback \(most recent call last\)",
     r"(?:Error|Exception|OutOfResources)(?::|\(|$)",
