@@ -12,6 +12,7 @@ from moeagent.agent.show.lines import rung_text
 from moeagent.agent.show.log import outcome_text, review_text, verdict_text
 from moeagent.agent.show.plain import Text
 from moeagent.agent.show.power import power_sentence
+from moeagent.agent.show.spent import took
 from moeagent.agent.show.text import effect_text, flag_text, percent, seconds, verdict_effect_text
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import Diagnosis, Hypothesis, Launch, ServerConfig, Verdict
@@ -104,11 +105,9 @@ def _outcome(view: RunView, hypothesis: Hypothesis, launches: Sequence[Launch]) 
 
 def cost_text(launches: Sequence[Launch]) -> str:
     """Launches, time and energy that it took."""
-    starting = sum(launch.ready_after_s or 0.0 for launch in launches)
-    measuring = sum(rung.duration_s for launch in launches for rung in launch.rungs)
-    joules = [rung.energy_j for launch in launches for rung in launch.rungs if rung.energy_j is not None]
-    energy = f", {sum(joules) / 3.6e6:.3f} kWh" if joules else ""
-    times = f"{seconds(starting)} starting, {seconds(measuring)} measuring"
+    together = took(launches)
+    energy = "" if together.energy_kwh is None else f", {together.energy_kwh:.3f} kWh"
+    times = f"{seconds(together.starting_s)} starting, {seconds(together.measuring_s)} measuring"
     return f"cost: {len(launches)} launches, {times}{energy}"
 
 

@@ -9,6 +9,7 @@ from moeagent.agent.show.left import binding, resume_command, tiers
 from moeagent.agent.show.lineage import from_earlier_runs
 from moeagent.agent.show.markup import cell, code, table
 from moeagent.agent.show.power import HEAD, power_rows
+from moeagent.agent.show.spent import took
 from moeagent.agent.show.stability import boundary
 from moeagent.agent.show.text import (
     SIMULATED,
@@ -251,15 +252,15 @@ def _left(view: RunView, ideas: Sequence[str]) -> list[str]:
 
 def _spent(view: RunView) -> list[str]:
     launches = view.ledger.launches
-    starting = sum(launch.ready_after_s or 0.0 for launch in launches)
-    measuring = sum(rung.duration_s for launch in launches for rung in launch.rungs)
-    joules = [r.energy_j for launch in launches for r in launch.rungs if r.energy_j is not None]
-    energy = f"; {sum(joules) / 3.6e6:.3f} kWh of the GPUs while measuring" if joules else ""
+    all_of_them = took(launches)
+    kwh = all_of_them.energy_kwh
+    energy = "" if kwh is None else f"; {kwh:.3f} kWh of the GPUs while measuring"
     return [
         "## Spent",
         "",
-        f"{len(launches)} launches, {len(view.ledger.hypotheses)} hypotheses; {seconds(starting)} starting "
-        f"servers, {seconds(measuring)} measuring{energy}.",
+        f"{len(launches)} launches, {len(view.ledger.hypotheses)} hypotheses; "
+        f"{seconds(all_of_them.starting_s)} starting servers, {seconds(all_of_them.measuring_s)} "
+        f"measuring{energy}.",
         "",
     ]
 

@@ -1,10 +1,11 @@
 """Time, machine, money and language-model tokens that a run took, read from its tape."""
 
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
 from moeagent.memory.ledger import Ledger
+from moeagent.memory.records import Launch
 from moeagent.memory.tape.lines import Entry, Json
 
 SHARES = {
@@ -16,6 +17,27 @@ SHARES = {
     "waiting for a person": ("approve",),
 }
 OWN = "the loop itself"
+
+
+@dataclass(frozen=True)
+class LaunchesTook:
+    """What some launches took together."""
+
+    starting_s: float
+    measuring_s: float
+    energy_kwh: float | None
+    """Of the measured rungs; None when the host does not report energy."""
+
+
+def took(launches: Sequence[Launch]) -> LaunchesTook:
+    """Add up what each launch says of itself."""
+    rungs = [rung for launch in launches for rung in launch.rungs]
+    joules = [rung.energy_j for rung in rungs if rung.energy_j is not None]
+    return LaunchesTook(
+        starting_s=sum(launch.ready_after_s or 0.0 for launch in launches),
+        measuring_s=sum(rung.duration_s for rung in rungs),
+        energy_kwh=sum(joules) / 3.6e6 if joules else None,
+    )
 
 
 @dataclass(frozen=True)
@@ -71,18 +93,17 @@ def spent(header: Json, entries: Iterable[Entry], ledger: Ledger) -> Spent:
     recorded = tuple(entries)
     ticks, completions, launched = _walk(recorded)
     effects_s, own_s = _time_split(recorded)
-    rungs = [rung for launch in ledger.launches for rung in launch.rungs]
-    joules = [rung.energy_j for rung in rungs if rung.energy_j is not None]
+    launches = took(ledger.launches)
     price = settings["host"].get("price_per_hour")
     return Spent(
         active_s=ticks,
-        starting_s=sum(launch.ready_after_s or 0.0 for launch in ledger.launches),
-        measuring_s=sum(rung.duration_s for rung in rungs),
+        starting_s=launches.starting_s,
+        measuring_s=launches.measuring_s,
         launches=len(ledger.launches),
         failed_launches=sum(launch.diagnosis is not None for launch in ledger.launches),
         hypotheses=len(ledger.hypotheses),
         machine_cost=ticks / 3600 * price if price else None,
-        energy_kwh=sum(joules) / 3.6e6 if joules else None,
+        energy_kwh=launches.energy_kwh,
         model_calls=len(completions),
         model_tokens=sum(_tokens(c, "input_tokens") + _tokens(c, "output_tokens") for c in completions),
         model_cost=_model_cost(settings.get("llm", {}), completions),
@@ -94,14 +115,14 @@ def spent(header: Json, entries: Iterable[Entry], ledger: Ledger) -> Spent:
 
 def _time_split(entries: Iterable[Entry]) -> tuple[dict[str, float], float]:
     """Seconds by kind of effect, and between effects."""
-    kind, took, own = "", dict[str, float](), 0.0
+    kind, effects, own = "", dict[str, float](), 0.0
     for entry in entries:
         if entry.type == "request":
             kind = entry.body["kind"]
         elif entry.type == "response" and "took_s" in entry.body:
-            took[kind] = took.get(kind, 0.0) + entry.body["took_s"]
+            effects[kind] = effects.get(kind, 0.0) + entry.body["took_s"]
             own += entry.body["own_s"]
-    return took, own
+    return effects, own
 
 
 def _walk(entries: Iterable[Entry]) -> tuple[float, list[Json], dict[str, float]]:

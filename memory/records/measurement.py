@@ -122,6 +122,12 @@ class Rung(Record):
     gpu: GpuSamples | None = None
     """None when the host's GPUs were not sampled, or say nothing."""
 
+    def spoilt(self, why: str) -> "Rung":
+        """The rung with one more reason not to use its figures; itself when there is none."""
+        if not why:
+            return self
+        return self.model_copy(update={"invalid": "; ".join(filter(None, (self.invalid, why)))})
+
     @property
     def throttled(self) -> str:
         """Why the GPUs spoilt the rung; empty when they did not."""

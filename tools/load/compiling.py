@@ -42,7 +42,4 @@ def compiled_since(host: Host, log: str, length: int, patterns: Sequence[str]) -
 
 def with_compilation(rung: Rung, said: str) -> Rung:
     """The rung, invalid when the engine compiled meanwhile."""
-    if not said:
-        return rung
-    why = f"the engine compiled kernels meanwhile: {said}"
-    return rung.model_copy(update={"invalid": "; ".join(filter(None, (rung.invalid, why)))})
+    return rung.spoilt(f"the engine compiled kernels meanwhile: {said}" if said else "")

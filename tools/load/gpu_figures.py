@@ -72,8 +72,7 @@ def with_gpus(rung: Rung, samples: GpuSamples | None) -> Rung:
     if samples is None:
         return rung
     energy = None if samples.power_w is None else round(samples.power_w * rung.duration_s, DIGITS)
-    invalid = "; ".join(filter(None, (rung.invalid, samples.throttled)))
-    return rung.model_copy(update={"gpu": samples, "energy_j": energy, "invalid": invalid})
+    return rung.model_copy(update={"gpu": samples, "energy_j": energy}).spoilt(samples.throttled)
 
 
 def _gpu_load(gpu: int, states: Sequence[GpuState]) -> GpuLoad:
