@@ -13,22 +13,15 @@ from pathlib import Path
 from typing import Literal
 
 from e2e.command import start, tagged_processes, tape_lines, wait_for
+from e2e.llama_box import LLAMA_BOX
 from parts.sshd import Sshd
 from parts.wire import Wire
 
 How = Literal["killed", "silent", "rebooted"]
 
-SETTINGS = """
-model = "{model}"
-load_from = "{load_from}"
-[host]
-target = "box"
-ssh_config = "{folder}/ssh_config"
-folder = "{folder}/remote"
-[engine]
-name = "llamacpp"
-command = ["{python}", "-m", "moeagent.tools.engines.llama_serve"]
-[baseline]
+SETTINGS = (
+    LLAMA_BOX
+    + """[baseline]
 launches = 1
 flags = {{ "-np" = 2, "-c" = 4096, "-t" = 1 }}
 [workload]
@@ -48,6 +41,7 @@ launches = 2
 statement = "Four slots serve four streams at once"
 flags = {{ "-np" = 4 }}
 """
+)
 SPAN_S = {"survey": 1.5, "start": 3.0, "calibrate": 0.3, "load": 2.5, "outputs": 0.5, "stop": 1.0}
 """About how long each effect takes here: a cut falls anywhere in that time."""
 DOWN_S = 2.0

@@ -6,6 +6,7 @@ from typing import Any
 
 import pytest
 from e2e.command import moeagent, moeagent_json, tagged_processes
+from e2e.llama_box import LLAMA_BOX
 from parts.llamacpp import llama_server, tiny_model
 from parts.sshd import Sshd
 
@@ -13,17 +14,9 @@ from moeagent.memory.records import FlagValue
 from moeagent.tools.load.runner import run_rung
 from moeagent.tools.load.spec import RandomPrompts, RungSpec, Target
 
-SETTINGS = """
-model = "{model}"
-load_from = "{load_from}"
-[host]
-target = "box"
-ssh_config = "{folder}/ssh_config"
-folder = "{folder}/remote"
-[engine]
-name = "llamacpp"
-command = ["{python}", "-m", "moeagent.tools.engines.llama_serve"]
-[baseline]
+SETTINGS = (
+    LLAMA_BOX
+    + """[baseline]
 flags = {{ "-np" = 1, "-c" = 4096 }}
 [workload]
 input_len = 16
@@ -41,6 +34,7 @@ launches = {launches}
 statement = "Eight slots serve eight streams at once"
 flags = {{ "-np" = 8 }}
 """
+)
 
 pytestmark = [
     pytest.mark.part("sshd"),
