@@ -60,7 +60,8 @@ def _rest_of_the_model(view: CampaignView) -> str:
     owed = 2 ** (failures - patience) if failures >= patience else 0
     if waited >= owed:
         return ""
-    return f"the model's last {failures} ideas did not pay; its next turn is in {owed - waited}"
+    ideas = "last idea" if failures == 1 else f"last {failures} ideas"
+    return f"the model's {ideas} did not pay; its next turn is in {owed - waited}"
 
 
 def _patience(view: CampaignView) -> int:

@@ -42,7 +42,9 @@ def engine(tmp_path: Path) -> Path:
 def test_orders_in_a_log_are_obeyed_by_the_model_and_refused_by_the_tools(
     tmp_path: Path, engine: Path
 ) -> None:
-    small = SMALL.replace("launches = 2", "launches = 1").replace("launches = 6", "launches = 12\npivots = 1")
+    small = SMALL.replace("launches = 2", "launches = 1").replace(
+        "experiments = 2\nlaunches = 6", "experiments = 4\nlaunches = 16\npivots = 1"
+    )
     text = f'{small}\n[engine]\ncommand = ["{engine}", "-m", "sglang.launch_server"]\n'
     (tmp_path / "moeagent.toml").write_text(text)
     with Obedient(otherwise=IDEA) as model:
