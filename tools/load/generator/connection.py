@@ -29,6 +29,8 @@ class Owner(Protocol):
 class Connection(asyncio.Protocol):
     """One HTTP/1.1 connection that carries one request at a time."""
 
+    __slots__ = ("closing", "driver", "framing", "remaining", "request", "slot", "transport", "used")
+
     def __init__(self, driver: Owner, slot: int) -> None:
         self.driver, self.slot = driver, slot
         self.transport: asyncio.Transport | None = None
@@ -151,6 +153,8 @@ class Connection(asyncio.Protocol):
 
 class CumulativeConnection(Connection):
     """For servers whose every event repeats the text: keeps tails, or memory grows with n squared."""
+
+    __slots__ = ()
 
     def data_received(self, data: bytes) -> None:
         """Stamp first, then cut."""

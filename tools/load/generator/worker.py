@@ -78,11 +78,11 @@ class Worker:
         await self.measure(driver, measured, order["at"])
 
     def count(self, waves: list[Answer]) -> int:
-        """Requests to prepare; for a duration, what the short warm-up requests could do at most."""
+        """Requests to prepare; for a duration, twice what the short warm-up requests did at their fastest."""
         if not self.job.get("duration_s"):
             return int(self.job["requests"])
         rates = [w["completed"] * self.of / w["s"] for w in waves if w["s"] > 0] or [100.0]
-        wanted: int = int(max(rates) * self.job["duration_s"]) + 2 * self.job["concurrency"]
+        wanted: int = int(2 * max(rates) * self.job["duration_s"]) + 2 * self.job["concurrency"]
         return min(wanted, MAX_DURATION_REQUESTS, int(self.job.get("requests") or MAX_DURATION_REQUESTS))
 
     async def warm_up(self, driver: Driver) -> list[Answer]:
