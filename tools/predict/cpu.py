@@ -1,4 +1,4 @@
-"""A rough model of llama.cpp on CPU cores: wide intervals, right directions."""
+"""CPU cores: memory of any engine, and a rough model of llama.cpp's speed, right in its directions."""
 
 from moeagent.memory.records import Workload
 from moeagent.tools.predict.calibration import Calibration, factor_at
@@ -29,6 +29,9 @@ def predict_cpu(
         problems = (*problems, f"each slot holds {short} tokens, the prompts have {workload.input_len}")
     if problems:
         return Prediction(memory=memory, refusals=problems, problems=problems, notes=notes)
+    if settings.engine != "llamacpp":
+        blind = f"speed cannot be predicted: {settings.engine} on CPU cores has no model"
+        return Prediction(memory=memory, problems=(blind,), notes=notes)
     known = calibration or Calibration()
     rungs = tuple(_rung(settings, machine, model, workload, known, c) for c in workload.ladder)
     source = "CPU: a rough roofline per core, see tables/constants.toml; intervals are a factor of two"

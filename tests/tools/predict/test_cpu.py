@@ -37,6 +37,14 @@ def config(**flags: FlagValue) -> ServerConfig:
     return ServerConfig(engine="llamacpp", flags={f"-{k}": v for k, v in flags.items()})
 
 
+@pytest.mark.parametrize("engine", ["vllm", "sglang"])
+def test_only_the_speed_of_llamacpp_is_known_on_cores(engine: str, cores: Machine, tiny: ModelShape) -> None:
+    found = predict(ServerConfig(engine=engine), cores, tiny, LOAD)
+    assert found.memory is not None
+    assert not found.rungs
+    assert found.problems == (f"speed cannot be predicted: {engine} on CPU cores has no model",)
+
+
 def speed(found: Prediction) -> list[float]:
     return [r.output_tok_s.value for r in found.rungs]
 
