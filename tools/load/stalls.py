@@ -13,6 +13,8 @@ from typing import Any
 Answer = dict[str, Any]
 ALIKE = 2.0
 """The longest request over the shortest, in tokens, up to which all count as alike."""
+SHORTEST_US = 100_000
+"""What a scheduler or a garbage collection halts a server for is no stall; compiling takes longer."""
 DIGITS = 4
 
 
@@ -24,7 +26,8 @@ def stalled_share(answers: Sequence[Answer], concurrency: int, *, closed_loop: b
     begins = [complete[i]["send"] for i in range(0, len(complete) - concurrency + 1, concurrency)]
     longest = _longest_silences(complete, begins)
     window = max(a["send"] + sum(a["gaps"]) for a in complete) - begins[0]
-    return round(sum(x - min(longest) for x in longest) / window, DIGITS) if window > 0 else None
+    stalls = [x - min(longest) for x in longest if x - min(longest) >= SHORTEST_US]
+    return round(sum(stalls) / window, DIGITS) if window > 0 else None
 
 
 def _alike(complete: Sequence[Answer]) -> bool:
