@@ -3,6 +3,7 @@
 from collections.abc import Iterator
 from typing import NamedTuple
 
+from moeagent.agent.proposers.layout import layout
 from moeagent.agent.proposers.spelling import Spelling
 from moeagent.agent.proposers.view import CampaignView
 from moeagent.memory.records import ConfigChange, FlagValue, Hypothesis, ServerConfig, Verdict, VerdictKind
@@ -20,6 +21,7 @@ FINAL = {VerdictKind.BLOCKED, VerdictKind.INVALID, VerdictKind.NO_OP}
 # stands behind these, so they are only ranks.
 SECOND_LOOK_DOUBT = 0.3
 HARMED_DOUBT = 0.3
+ELSEWHERE_DOUBT = 0.8
 TURN_BACK_DOUBT = 0.1
 NOTICEABLE = 0.01
 """A winner below this effect speaks against more of the same."""
@@ -38,6 +40,7 @@ class Trial(NamedTuple):
     parent: ServerConfig
     child: ServerConfig
     adopted: bool = False
+    layout: str = ""
 
     @property
     def effect(self) -> float:
@@ -57,6 +60,7 @@ class Past:
     def __init__(self, view: CampaignView, spelling: Spelling) -> None:
         self.view, self.spelling = view, spelling
         self.trials = tuple(self._trials())
+        self._layout = layout(view.incumbent)
         self.tried = self._tried()
         self.rejected = tuple(self._normal(r.change) for r in view.rejections)
 
@@ -65,7 +69,8 @@ class Past:
             verdict, parent = self.view.verdict(hypothesis.id), self.view.config(hypothesis.parent)
             if verdict is not None and parent is not None:
                 adopted = hypothesis.id in self.view.adopted
-                yield Trial(hypothesis, verdict, parent, parent.apply(hypothesis.change), adopted)
+                child = parent.apply(hypothesis.change)
+                yield Trial(hypothesis, verdict, parent, child, adopted, layout(parent))
 
     def _tried(self) -> frozenset[str]:
         configs = [launch.config for launch in self.view.launches]
@@ -92,6 +97,9 @@ class Past:
                 continue
             if trial.verdict.kind in FINAL or trial.parent.id == self.view.incumbent.id:
                 return 0.0
+            if trial.layout != self._layout:
+                doubt *= ELSEWHERE_DOUBT
+                continue
             doubt *= HARMED_DOUBT if trial.verdict.kind is VerdictKind.REGRESSED else SECOND_LOOK_DOUBT
         return doubt * (TURN_BACK_DOUBT if self._turns_back(change, move) else 1.0)
 

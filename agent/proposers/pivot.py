@@ -131,7 +131,7 @@ def _moved(flag: str, way: Way, series: Series, exact: FlagValue | None) -> Conf
     if now is None:
         return None
     if isinstance(exact, int | float) and not isinstance(exact, bool) and (exact < now) is (way == "lower"):
-        return ConfigChange(set_flags={flag: exact})
+        return ConfigChange(set_flags={flag: whole(series.question.spelling.declared(flag), exact)})
     rule = series.rule(flag)
     if rule is None:
         return None

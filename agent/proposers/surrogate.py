@@ -7,14 +7,16 @@ surprise by their variances, and a launch without one of them tells them apart.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple
 
 from moeagent.agent.proposers.beliefs import Gain, interpolate
 from moeagent.agent.proposers.candidate import Candidate
-from moeagent.agent.proposers.history import value
+from moeagent.agent.proposers.history import Trial, value
+from moeagent.agent.proposers.layout import layout
 from moeagent.agent.proposers.question import Question
 from moeagent.agent.proposers.situation import goal_rung
-from moeagent.memory.records import FlagValue, ServerConfig
+from moeagent.memory.records import FlagValue, Launch, ServerConfig
 
 if TYPE_CHECKING:
     import numpy as np
@@ -28,6 +30,10 @@ UNKNOWN_LEVER = Gain(0.0, 0.03)
 """A knob that a remedy changed and no hypothesis spoke of."""
 FOREIGN_IDEA = Gain(0.0, 0.3)
 """An idea of a language model or of the engineer: it may do anything, and its own word proves nothing."""
+SURPRISE = 2.0
+"""Deviations beyond which what was predicted is put in question itself, for all levers of the launch."""
+ELSEWHERE = 0.7
+"""Share of a lever's first uncertainty that comes back when the machine is laid out in another way."""
 LEAST_MEAN = -0.9
 DIGITS = 6
 """Figures are rounded, so that they are the same on every machine."""
@@ -58,8 +64,15 @@ class Surrogate:
             gain = Gain.between(said.low, said.high) if said and own else FOREIGN_IDEA
             for key, lever in self._pulled(trial.parent, trial.child, gain, trial.hypothesis.move):
                 self._levers.setdefault(key, lever)
+        for trial in question.past.trials:
+            self._doubt_what_surprised(trial)
         self._order = sorted(self._levers, key=str)
         self._learnt = self._learn() if self._levers else None
+        self._layouts: dict[Key, set[str]] = {}
+        for launch, present in self._measured():
+            here = layout(launch.config)
+            for key in present:
+                self._layouts.setdefault(key, set()).add(here)
 
     def corrected(self, candidate: Candidate) -> Candidate:
         """The candidate with its gains as the launches so far let them appear."""
@@ -78,7 +91,8 @@ class Surrogate:
 
         incumbent = self._question.view.incumbent
         child = incumbent.apply(candidate.change)
-        own = dict(self._pulled(incumbent, child, gain, candidate.move)) | self._levers
+        said = dict(self._pulled(incumbent, child, gain, candidate.move))
+        own = said | self._levers
         before, after = (set(self._features(config, own)) for config in (incumbent, child))
         signs = np.array([(k in after) - (k in before) for k in self._order])
         if self._learnt is None or not signs.any():
@@ -87,8 +101,30 @@ class Surrogate:
         effects, covariance = self._learnt
         log_gain = float(signs @ effects) + sum(lever.mean for lever in new)
         variance = float(signs @ covariance @ signs) + sum(lever.sd**2 for lever in new)
+        for key in self._only_elsewhere(after - before, child):
+            log_gain += said[key].mean - self._levers[key].mean if key in said else 0.0
+            variance += (ELSEWHERE * self._levers[key].sd) ** 2
         sd = math.sqrt(max(variance, 0.0) + INTERACTION_SD**2)
         return Gain(round(math.expm1(log_gain), DIGITS), round(sd * math.exp(log_gain), DIGITS))
+
+    def _only_elsewhere(self, keys: AbstractSet[Key], child: ServerConfig) -> list[Key]:
+        """Those of the levers that were measured, but never in this layout of the machine."""
+        here = layout(child)
+        known = sorted(keys & self._levers.keys() & self._layouts.keys(), key=str)
+        return [key for key in known if here not in self._layouts[key]]
+
+    def _doubt_what_surprised(self, trial: Trial) -> None:
+        """Widen what was believed of each lever of a launch that nobody foresaw: any may be the cause."""
+        if not trial.effect:
+            return
+        pulled = [k for k in self._changed(trial.parent, trial.child) if k in self._levers]
+        levers = [self._levers[k] for k in pulled]
+        missed = math.log1p(max(trial.effect, LEAST_MEAN)) - sum(lever.mean for lever in levers)
+        variance = sum(lever.sd**2 for lever in levers) + 2 * LAUNCH_SD**2
+        more = (missed / SURPRISE) ** 2 - variance
+        if more > 0:
+            for key, lever in zip(pulled, levers, strict=True):
+                self._levers[key] = lever._replace(sd=math.sqrt(lever.sd**2 + more / len(pulled)))
 
     def _learn(self) -> "tuple[NDArray[np.float64], NDArray[np.float64]] | None":
         """Means and covariance of the levers' effects; None without a launch that has a value."""
@@ -129,8 +165,7 @@ class Surrogate:
         self, parent: ServerConfig, child: ServerConfig, gain: Gain, move: str
     ) -> Iterator[tuple[Key, Lever]]:
         """The change's levers with their shares of what it was said to bring."""
-        baseline = self._question.view.baseline
-        knobs = [k for k in parent.diff(child).knobs() if value(child, k) != value(baseline, k)]
+        knobs = [knob for knob, _ in self._changed(parent, child)]
         weights = self._weights(knobs, move)
         total, spread = sum(weights.values()), math.hypot(*weights.values())
         log_mean = math.log1p(max(gain.mean, LEAST_MEAN))
@@ -139,6 +174,12 @@ class Surrogate:
                 log_mean * weights[knob] / total, gain.sd * weights[knob] / spread, value(parent, knob)
             )
             yield (knob, value(child, knob)), lever
+
+    def _changed(self, parent: ServerConfig, child: ServerConfig) -> list[Key]:
+        """The levers that a change pulls: where it goes back to the baseline's value it pulls none."""
+        baseline = self._question.view.baseline
+        changed = ((k, value(child, k)) for k in parent.diff(child).knobs())
+        return [(knob, now) for knob, now in changed if now != value(baseline, knob)]
 
     def _weights(self, knobs: Sequence[str], move: str) -> dict[str, float]:
         """How much of a surprise each knob may be the cause of, in proportion."""
@@ -156,8 +197,16 @@ class Surrogate:
     def _rates(self) -> tuple[tuple[float, frozenset[Key]], ...]:
         """Every launch's logarithm of output tok/s at the rung that the goal looks at, with its levers."""
         return tuple(
-            (math.log(rung.output_tok_s), frozenset(self._features(launch.config, self._levers)))
-            for launch in self._question.view.launches
+            (math.log(rung.output_tok_s), present)
+            for launch, present in self._measured()
             for rung in launch.rungs
             if rung.concurrency == self._rung and rung.usable and rung.output_tok_s
+        )
+
+    def _measured(self) -> tuple[tuple[Launch, frozenset[Key]], ...]:
+        """The launches with their levers."""
+        return tuple(
+            (launch, frozenset(self._features(launch.config, self._levers)))
+            for launch in self._question.view.launches
+            if launch.rungs
         )

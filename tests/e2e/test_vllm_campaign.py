@@ -140,7 +140,7 @@ def test_the_same_engine_over_ssh(tmp_path: Path) -> None:
         f" UserKnownHostsFile {server.home}/.ssh/known_hosts\n"
     )
     host = f'target = "box"\nssh_config = "{tmp_path}/ssh_config"\nfolder = "{tmp_path}/remote"'
-    write_settings(tmp_path, REMOTE, host=host, baseline=1, seqs=16, body="{}", experiments=4, launches=6)
+    write_settings(tmp_path, REMOTE, host=host, baseline=1, seqs=16, body="{}", experiments=4, launches=8)
     try:
         found = campaign(tmp_path)
     finally:

@@ -172,8 +172,12 @@ def crashing(seed: int) -> SimWorld:
         "chunked_prefill_size=16384",
         "page_size=16",
     ]
-    hidden = replace(_hidden(rng, kind), crashes=tuple(rng.sample(lures, min(4, len(lures)))))
-    return _world("crashing", seed, kind, hidden, rng, rng.randint(1, 2))
+    hidden = _hidden(rng, kind)
+    while True:
+        fatal = replace(hidden, crashes=tuple(rng.sample(lures, min(4, len(lures)))))
+        world = _world("crashing", seed, kind, fatal, rng, rng.randint(1, 2))
+        if world.value(world.start) is not None:  # a lure may be what the machine's defaults are
+            return world
 
 
 def cliff(seed: int) -> SimWorld:

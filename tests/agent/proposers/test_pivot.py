@@ -126,6 +126,12 @@ def test_the_exact_value_of_the_log_is_used_when_it_points_the_right_way():
     assert step.config.flags["--mem-fraction-static"] > 0.92
 
 
+def test_an_exact_count_is_a_whole_number_as_the_command_line_wants_it():
+    fewer = diagnosis("oom.cuda.serve", remedy("--max-running-requests", "lower", 512.0))
+    step = next_pivot(BASELINE.apply(EP8), fewer, [], view_of())
+    assert repr(step.config.flags["--max-running-requests"]) == "512"
+
+
 def test_sandwiched_between_two_failures_another_knob_moves():
     serve = diagnosis("oom.cuda.serve", remedy("--mem-fraction-static", "lower"))
     startup = diagnosis("oom.kv_pool.startup", remedy("--mem-fraction-static", "raise"))

@@ -34,11 +34,15 @@ def draft_of(view, *names: str) -> Draft:
     )  # fmt: skip
 
 
-def believed(view, *names: str, together: bool = False) -> float:
+def gain_of(view, *names: str, together: bool = False) -> Gain:
     gains = dict.fromkeys(view.workload.ladder, Gain(PROMISED / 2, 0.1))
     candidate = Candidate("m", "s", "w", "src", "c", flags(*names), gains, together=together)
     surrogate = Surrogate(Playbook().question(view))
-    return surrogate.corrected(candidate).gains[max(view.workload.ladder)].mean
+    return surrogate.corrected(candidate).gains[max(view.workload.ladder)]
+
+
+def believed(view, *names: str, together: bool = False) -> float:
+    return gain_of(view, *names, together=together).mean
 
 
 def test_a_lever_that_nobody_pulled_keeps_its_prior(sm120_view, play):
@@ -62,6 +66,27 @@ def test_what_is_said_to_pay_only_together_is_not_judged_by_its_parts(sm120_view
     view = play(sm120_view, draft_of(sm120_view, "--one"), -0.2, VerdictKind.REGRESSED)
     assert believed(view, "--one", "--two") < PROMISED / 2
     assert believed(view, "--one", "--two", together=True) == PROMISED / 2
+
+
+def test_what_a_lever_did_in_another_layout_is_less_certain_in_this_one(sm120_view, play):
+    view = play(sm120_view, draft_of(sm120_view, "--one"), -0.2, VerdictKind.REGRESSED)
+    before = gain_of(view, "--one")
+    ep = draft_of(view, "--ep").model_copy(update={"change": ConfigChange(set_flags={"--ep-size": 8})})
+    after = gain_of(play(view, ep, 0.1, VerdictKind.IMPROVED), "--one")
+    assert before.sd < 0.05 < after.sd
+    assert before.expected_improvement() < after.expected_improvement()
+
+
+def test_a_great_surprise_puts_in_question_what_was_thought_sure(sm120_view, play):
+    sure = tuple(
+        PredictedEffect(concurrency=c, effect=PROMISED, low=PROMISED - 0.01, high=PROMISED + 0.01)
+        for c in sm120_view.workload.ladder
+    )
+    draft = draft_of(sm120_view, "--one", "--two").model_copy(update={"predicted": sure})
+    foreseen = gain_of(play(sm120_view, draft, PROMISED, VerdictKind.NEUTRAL), "--two")
+    surprising = gain_of(play(sm120_view, draft, -0.5, VerdictKind.REGRESSED), "--two")
+    assert surprising.sd > 0.1 > foreseen.sd
+    assert surprising.mean < 0
 
 
 def test_equal_views_give_equal_figures(sm120_view, play):

@@ -46,6 +46,12 @@ def test_all_families_are_drawn_and_seeds_differ() -> None:
     assert FAMILIES["plain"](7).world == FAMILIES["plain"](7).world
 
 
+def test_no_lure_kills_what_a_crashing_world_starts_from() -> None:
+    for seed in (7026, 7166, 7176):
+        world = FAMILIES["crashing"](seed)
+        assert world.value(world.baseline) is not None
+
+
 def test_nothing_helps_in_a_placebo_world() -> None:
     for world in placebo_worlds(4):
         base = world.value(world.baseline)
