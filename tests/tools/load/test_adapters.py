@@ -9,7 +9,7 @@ from moeagent.memory.errors import HostError, InputError
 from moeagent.tools.load.adapters.commands import ForeignRun, command
 from moeagent.tools.load.adapters.flat import read_flat
 from moeagent.tools.load.adapters.guidellm import read_guidellm
-from moeagent.tools.load.adapters.records import MixedToolsError, same_tool
+from moeagent.tools.load.adapters.records import MixedToolsError, ToolName, same_tool
 from moeagent.tools.load.adapters.runner import counted, run_tool
 from moeagent.tools.load.adapters.traps import catalogue, traps_of
 
@@ -32,6 +32,19 @@ def test_tokens_credited_to_failed_requests_are_taken_back() -> None:
     assert found.rung.output_tok_s == 192.0
     assert "were credited" in found.rung.invalid
     assert next(t for t in found.traps if t.name == "requested-length-credited").corrected
+
+
+@pytest.mark.parametrize(
+    ("tool", "completed", "failed", "tokens"), [("sglang-py", 9, 3, 144), ("sglang-rust", 12, 0, 168)]
+)
+def test_one_stream_in_four_that_ends_in_an_error(
+    tool: ToolName, completed: int, failed: int, tokens: int
+) -> None:
+    """Twelve answers of 16 tokens, three of them cut in half: 168 were sent, and the Rust client says 192."""
+    (found,) = read_flat(FILES / f"{tool}-0.5.23-errors.jsonl", tool, asked=12)
+
+    assert (found.rung.completed, found.rung.failed, found.rung.output_tokens) == (completed, failed, tokens)
+    assert not found.rung.usable
 
 
 def test_requests_that_sglang_does_not_count_are_failures() -> None:

@@ -62,6 +62,8 @@ def foreign_rung(entry: dict[str, Any], tool: ToolName, *, asked: int | None) ->
     failed = failures(entry, asked)
     corrected = corrected_tokens(entry)
     tokens = corrected if corrected is not None else int(entry["total_output_tokens"])
+    if in_text := overcounted(entry):
+        tokens = min(tokens, in_text)
     duration = float(entry["duration"])
     reasons = doubts(entry, failed)
     prompt = entry.get("total_input_tokens")
@@ -108,16 +110,20 @@ def corrected_tokens(entry: dict[str, Any]) -> int | None:
 def doubts(entry: dict[str, Any], failed: int) -> list[str]:
     """Why the figures may not be used."""
     found = []
-    retokenised, total = number(entry.get("total_output_tokens_retokenized")), entry["total_output_tokens"]
-    if retokenised is not None and total and retokenised < RETOKENISED_SHARE * total:
-        found.append(
-            f"only {retokenised / total:.0%} of the counted tokens are in the text: failures were credited"
-        )
+    if in_text := overcounted(entry):
+        share = in_text / entry["total_output_tokens"]
+        found.append(f"only {share:.0%} of the counted tokens are in the text: failures were credited")
     if not entry["completed"]:
         found.append("no request completed")
     if failed:
         found.append(f"{failed} requests failed")
     return found
+
+
+def overcounted(entry: dict[str, Any]) -> int:
+    """Tokens in the answers' text where the tool counts far more than these; 0 where it does not."""
+    in_text, total = number(entry.get("total_output_tokens_retokenized")), entry["total_output_tokens"]
+    return int(in_text) if in_text is not None and in_text < RETOKENISED_SHARE * total else 0
 
 
 def stated(entry: dict[str, Any], name: str, details: str | None) -> Distribution | None:
