@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from moeagent.agent.show.calibrated import calibration_sentence, scores
 from moeagent.agent.show.constraints import constraints_sentence
+from moeagent.agent.show.equal_launches import HEAD as HEAD_EQUAL
+from moeagent.agent.show.equal_launches import equal_launches
 from moeagent.agent.show.family import parent_text
 from moeagent.agent.show.left import binding, resume_command, tiers
 from moeagent.agent.show.lineage import from_earlier_runs
@@ -32,6 +34,7 @@ def markdown(view: RunView, reviews: Sequence[Review] = (), ideas: Sequence[str]
     sections = (
         _answer(view),
         _throughput(view),
+        _equal(view),
         _power(view),
         _hypotheses(view, reviews),
         _earlier(view),
@@ -89,6 +92,11 @@ def _throughput(view: RunView) -> list[str]:
         for launch in launches
     ]
     return ["## Output tok/s of every launch", "", *table(head, rows), *_latency(view, concurrencies)]
+
+
+def _equal(view: RunView) -> list[str]:
+    rows = equal_launches(view)
+    return ["## Launches of the same configuration (A/A)", "", *table(HEAD_EQUAL, rows)] if rows else []
 
 
 def _power(view: RunView) -> list[str]:

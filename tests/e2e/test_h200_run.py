@@ -6,6 +6,7 @@ import pytest
 
 from moeagent.agent.rethink import rethink
 from moeagent.agent.settings import load_settings
+from moeagent.agent.show.equal_launches import equal_launches
 from moeagent.agent.show.report import markdown
 from moeagent.agent.steps.measure import STALLED
 from moeagent.memory.records import LaunchOutcome
@@ -42,6 +43,12 @@ def test_rungs_in_which_the_engine_compiled_kernels_are_told_from_clean_ones(vie
                 stood_still.add((launch.id, rung.concurrency))
     # By eye, from the time to first token: 1.3 to 1.9 s in these and 0.15 to 0.75 s in all others.
     assert stood_still == {("L1", 32), ("L2", 32), ("L7", 32), ("L7", 256)}
+
+
+def test_two_launches_of_the_default_are_judged_neutral_where_nothing_was_compiled(view: RunView) -> None:
+    judged = {int(row[1]): row[-1] for row in equal_launches(view)}
+    # At 32 the engine compiled kernels in both, as the test above shows.
+    assert judged == {1: "neutral", 32: "above the 3% that count", 256: "neutral"}
 
 
 def test_the_out_of_memory_is_diagnosed_better_today(view: RunView) -> None:

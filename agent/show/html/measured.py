@@ -4,6 +4,8 @@ from collections.abc import Sequence
 
 from moeagent.agent.show.constraints import checks
 from moeagent.agent.show.curves import Curve, Point, front
+from moeagent.agent.show.equal_launches import HEAD as HEAD_EQUAL
+from moeagent.agent.show.equal_launches import equal_launches
 from moeagent.agent.show.html.table import Cell, Row, Table, Tone, table
 from moeagent.agent.show.power import HEAD, power_rows
 from moeagent.agent.show.stability import Boundary, State, boundary
@@ -95,6 +97,13 @@ def power_table(launches: Sequence[Launch]) -> Table | None:
     rows = power_rows(launches)
     head = (HEAD[0], *(f"#{name}" for name in HEAD[1:-1]), HEAD[-1])
     return table("The host's GPUs while each rung was measured", head, rows) if rows else None
+
+
+def equal_table(view: RunView) -> Table | None:
+    """How far launches of one configuration lie apart; None where none was launched twice."""
+    rows = equal_launches(view)
+    head = (HEAD_EQUAL[0], *(f"#{name}" for name in HEAD_EQUAL[1:-1]), HEAD_EQUAL[-1])
+    return table("Launches of the same configuration (A/A)", head, rows) if rows else None
 
 
 def raw_table(launches: Sequence[Launch]) -> Table:

@@ -13,6 +13,7 @@ from moeagent.agent.show.html.answer import answer
 from moeagent.agent.show.html.environment import configurations_table, environment_table
 from moeagent.agent.show.html.measured import (
     boundary_table,
+    equal_table,
     front_table,
     latency_table,
     power_table,
@@ -75,6 +76,7 @@ def _content(folder: RunFolder, view: RunView, ideas: Sequence[str]) -> dict[str
         "resume_command": resume_command(view),
         "environment_table": environment_table(view),
         "configurations_table": configurations_table(view),
+        "equal_table": equal_table(view),
         "power_table": power_table(view.ledger.launches),
         "raw_table": raw_table(view.ledger.launches),
     }
