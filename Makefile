@@ -52,7 +52,7 @@ bench: dev
 
 soak: dev
 	$(BIN)/python -m pytest tests/e2e/test_chaos.py tests/e2e/test_ssh_cuts.py tests/tools/server/test_cut_life.py tests/tools/hosts -s --full
-	$(BIN)/python -m pytest tests/soak tests/e2e/test_vllm_campaign.py -s --full
+	$(BIN)/python -m pytest tests/soak -s --full
 
 # Writes the generated parts of the documentation, then the site into build/site. docs-check fails when a part is not
 # what the code gives, site when a link leads nowhere.

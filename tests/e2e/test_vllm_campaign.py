@@ -79,7 +79,7 @@ pytestmark = [pytest.mark.part("vllm"), pytest.mark.slow, pytest.mark.timeout(24
 @pytest.fixture(autouse=True)
 def when_time_allows(full: bool) -> None:
     if not full and os.environ.get("REQUIRE_ALL") != "1":
-        pytest.skip("campaigns of five minutes each: REQUIRE_ALL=1 make test, or make soak")
+        pytest.skip("campaigns of five minutes each: REQUIRE_ALL=1 make test")
 
 
 def write_settings(folder: Path, ideas: str, **values: Any) -> None:
