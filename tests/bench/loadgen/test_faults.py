@@ -82,7 +82,8 @@ def test_open_loop_sends_at_the_times_it_was_given(truth: TruthServer) -> None:
 
     starts = sorted(s.first_byte_ns for s in truth.sent())
     assert (rung.completed, rung.request_rate) == (60, 200.0)
-    assert 0.29 < (starts[-1] - starts[0]) / 1e9 < 1.0
+    # 295 ms by the schedule; the first may leave late on a busy machine, and the last.
+    assert 0.2 < (starts[-1] - starts[0]) / 1e9 < 1.0
 
 
 def test_a_duration_ends_the_rung(truth: TruthServer) -> None:

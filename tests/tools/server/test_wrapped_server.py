@@ -1,5 +1,6 @@
 """A server behind a container runtime: started, its client killed, found, adopted or stopped, gone."""
 
+import contextlib
 import os
 import signal
 import sys
@@ -76,7 +77,8 @@ def ready(handle: ServerHandle) -> None:
 def kill_client(handle: ServerHandle) -> None:
     """kill -9 of everything on this side: the session with the client in it."""
     os.killpg(handle.process.session, signal.SIGKILL)
-    os.kill(handle.process.pid, signal.SIGKILL)
+    with contextlib.suppress(ProcessLookupError):  # it may have been of that session, and reaped already
+        os.kill(handle.process.pid, signal.SIGKILL)
 
 
 def wait_until(condition: Callable[[], bool]) -> None:
