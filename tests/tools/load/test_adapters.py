@@ -1,5 +1,6 @@
 """Result files of the other tools: read, corrected or flagged, never mixed."""
 
+import json
 import sys
 from pathlib import Path
 
@@ -45,6 +46,16 @@ def test_one_stream_in_four_that_ends_in_an_error(
 
     assert (found.rung.completed, found.rung.failed, found.rung.output_tokens) == (completed, failed, tokens)
     assert not found.rung.usable
+
+
+def test_answers_without_any_text_credit_nothing(tmp_path: Path) -> None:
+    entry = json.loads((FILES / "sglang-rust-0.5.23-errors.jsonl").read_text())
+    (tmp_path / "empty.jsonl").write_text(json.dumps({**entry, "total_output_tokens_retokenized": 0}))
+
+    (found,) = read_flat(tmp_path / "empty.jsonl", "sglang-rust", asked=12)
+
+    assert found.rung.output_tokens == 0
+    assert "only 0% of the counted tokens are in the text" in found.rung.invalid
 
 
 def test_requests_that_sglang_does_not_count_are_failures() -> None:

@@ -62,7 +62,7 @@ def foreign_rung(entry: dict[str, Any], tool: ToolName, *, asked: int | None) ->
     failed = failures(entry, asked)
     corrected = corrected_tokens(entry)
     tokens = corrected if corrected is not None else int(entry["total_output_tokens"])
-    if in_text := overcounted(entry):
+    if (in_text := overcounted(entry)) is not None:
         tokens = min(tokens, in_text)
     duration = float(entry["duration"])
     reasons = doubts(entry, failed)
@@ -110,7 +110,7 @@ def corrected_tokens(entry: dict[str, Any]) -> int | None:
 def doubts(entry: dict[str, Any], failed: int) -> list[str]:
     """Why the figures may not be used."""
     found = []
-    if in_text := overcounted(entry):
+    if (in_text := overcounted(entry)) is not None:
         share = in_text / entry["total_output_tokens"]
         found.append(f"only {share:.0%} of the counted tokens are in the text: failures were credited")
     if not entry["completed"]:
@@ -120,10 +120,10 @@ def doubts(entry: dict[str, Any], failed: int) -> list[str]:
     return found
 
 
-def overcounted(entry: dict[str, Any]) -> int:
-    """Tokens in the answers' text where the tool counts far more than these; 0 where it does not."""
+def overcounted(entry: dict[str, Any]) -> int | None:
+    """Tokens in the answers' text where the tool counts far more than these; None where it does not."""
     in_text, total = number(entry.get("total_output_tokens_retokenized")), entry["total_output_tokens"]
-    return int(in_text) if in_text is not None and in_text < RETOKENISED_SHARE * total else 0
+    return int(in_text) if in_text is not None and in_text < RETOKENISED_SHARE * total else None
 
 
 def stated(entry: dict[str, Any], name: str, details: str | None) -> Distribution | None:
