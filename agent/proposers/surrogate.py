@@ -7,7 +7,6 @@ surprise by their variances, and a launch without one of them tells them apart.
 
 import math
 from collections.abc import Iterator, Mapping, Sequence
-from collections.abc import Set as AbstractSet
 from typing import TYPE_CHECKING, NamedTuple
 
 from moeagent.agent.proposers.beliefs import Gain, interpolate
@@ -67,9 +66,10 @@ class Surrogate:
         for trial in question.past.trials:
             self._doubt_what_surprised(trial)
         self._order = sorted(self._levers, key=str)
+        self._measured = tuple(self._with_levers(x) for x in question.view.launches if x.rungs)
         self._learnt = self._learn() if self._levers else None
         self._layouts: dict[Key, set[str]] = {}
-        for launch, present in self._measured():
+        for launch, present in self._measured:
             here = layout(launch.config)
             for key in present:
                 self._layouts.setdefault(key, set()).add(here)
@@ -107,7 +107,7 @@ class Surrogate:
         sd = math.sqrt(max(variance, 0.0) + INTERACTION_SD**2)
         return Gain(round(math.expm1(log_gain), DIGITS), round(sd * math.exp(log_gain), DIGITS))
 
-    def _only_elsewhere(self, keys: AbstractSet[Key], child: ServerConfig) -> list[Key]:
+    def _only_elsewhere(self, keys: set[Key], child: ServerConfig) -> list[Key]:
         """Those of the levers that were measured, but never in this layout of the machine."""
         here = layout(child)
         known = sorted(keys & self._levers.keys() & self._layouts.keys(), key=str)
@@ -165,15 +165,15 @@ class Surrogate:
         self, parent: ServerConfig, child: ServerConfig, gain: Gain, move: str
     ) -> Iterator[tuple[Key, Lever]]:
         """The change's levers with their shares of what it was said to bring."""
-        knobs = [knob for knob, _ in self._changed(parent, child)]
-        weights = self._weights(knobs, move)
+        changed = self._changed(parent, child)
+        weights = self._weights([knob for knob, _ in changed], move)
         total, spread = sum(weights.values()), math.hypot(*weights.values())
         log_mean = math.log1p(max(gain.mean, LEAST_MEAN))
-        for knob in knobs:
+        for knob, now in changed:
             lever = Lever(
                 log_mean * weights[knob] / total, gain.sd * weights[knob] / spread, value(parent, knob)
             )
-            yield (knob, value(child, knob)), lever
+            yield (knob, now), lever
 
     def _changed(self, parent: ServerConfig, child: ServerConfig) -> list[Key]:
         """The levers that a change pulls: where it goes back to the baseline's value it pulls none."""
@@ -198,15 +198,10 @@ class Surrogate:
         """Every launch's logarithm of output tok/s at the rung that the goal looks at, with its levers."""
         return tuple(
             (math.log(rung.output_tok_s), present)
-            for launch, present in self._measured()
+            for launch, present in self._measured
             for rung in launch.rungs
             if rung.concurrency == self._rung and rung.usable and rung.output_tok_s
         )
 
-    def _measured(self) -> tuple[tuple[Launch, frozenset[Key]], ...]:
-        """The launches with their levers."""
-        return tuple(
-            (launch, frozenset(self._features(launch.config, self._levers)))
-            for launch in self._question.view.launches
-            if launch.rungs
-        )
+    def _with_levers(self, launch: Launch) -> tuple[Launch, frozenset[Key]]:
+        return launch, frozenset(self._features(launch.config, self._levers))
