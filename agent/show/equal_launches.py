@@ -19,17 +19,16 @@ def equal_launches(view: RunView) -> list[list[str]]:
 
     The A/A test takes turns: every other launch stands for a candidate that changes nothing.
     """
-    configs = {"baseline": view.ledger.baseline, "best": view.best}
-    if view.best == view.ledger.baseline:
-        del configs["best"]
+    baseline, best = view.ledger.baseline, view.best
+    configs = [("baseline", baseline), ("best", best if best != baseline else None)]
     counts = float(view.header["settings"]["goal"]["min_effect"])
-    rows = []
-    for name, config in configs.items():
-        for concurrency in view.ladder if config is not None else ():
-            usable = [r for r in view.ledger.rungs_at(config, concurrency) if r.usable] if config else []
-            if len(usable) > 1:
-                rows.append([name, str(concurrency), *_cells(usable, counts)])
-    return rows
+    return [
+        [name, str(concurrency), *_cells(rungs, counts)]
+        for name, config in configs
+        if config is not None
+        for concurrency in view.ladder
+        if len(rungs := view.ledger.rungs_at(config, concurrency)) > 1
+    ]
 
 
 def _cells(rungs: Sequence[Rung], counts: float) -> list[str]:

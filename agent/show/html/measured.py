@@ -95,15 +95,18 @@ def boundary_table(view: RunView) -> Table:
 def power_table(launches: Sequence[Launch]) -> Table | None:
     """What the GPUs drew in each rung and how they were clocked; None when they were not sampled."""
     rows = power_rows(launches)
-    head = (HEAD[0], *(f"#{name}" for name in HEAD[1:-1]), HEAD[-1])
-    return table("The host's GPUs while each rung was measured", head, rows) if rows else None
+    return table("The host's GPUs while each rung was measured", figures(HEAD), rows) if rows else None
 
 
 def equal_table(view: RunView) -> Table | None:
     """How far launches of one configuration lie apart; None where none was launched twice."""
     rows = equal_launches(view)
-    head = (HEAD_EQUAL[0], *(f"#{name}" for name in HEAD_EQUAL[1:-1]), HEAD_EQUAL[-1])
-    return table("Launches of the same configuration (A/A)", head, rows) if rows else None
+    return table("Launches of the same configuration (A/A)", figures(HEAD_EQUAL), rows) if rows else None
+
+
+def figures(head: Sequence[str]) -> tuple[str, ...]:
+    """A table's head whose columns between the first and the last hold figures."""
+    return head[0], *(f"#{name}" for name in head[1:-1]), head[-1]
 
 
 def raw_table(launches: Sequence[Launch]) -> Table:
