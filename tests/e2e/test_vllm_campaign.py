@@ -4,8 +4,9 @@ The engine, its flags, its logs and its failures are those of a GPU machine; the
 """
 
 import os
+from collections.abc import Iterator
 from pathlib import Path
-from tempfile import mkdtemp
+from tempfile import TemporaryDirectory
 from typing import Any
 
 import pytest
@@ -82,10 +83,16 @@ def when_time_allows(full: bool) -> None:
         pytest.skip("campaigns of five minutes each: REQUIRE_ALL=1 make test")
 
 
-def write_settings(folder: Path, ideas: str, **values: Any) -> None:
+@pytest.fixture
+def short() -> Iterator[str]:
+    """vLLM's sockets lie in the temporary folder, and their paths may have 107 characters at most."""
+    with TemporaryDirectory(prefix="v", ignore_cleanup_errors=True) as folder:
+        yield folder
+
+
+def write_settings(folder: Path, short: str, ideas: str, **values: Any) -> None:
     # A local server inherits the tests' own strictness about warnings, which vLLM does not meet.
-    # Its sockets lie in the temporary folder, and their paths may have 107 characters at most.
-    variables = {**ENVIRONMENT, "PYTHONWARNINGS": "default", "TMPDIR": mkdtemp(prefix="v")}
+    variables = {**ENVIRONMENT, "PYTHONWARNINGS": "default", "TMPDIR": short}
     env = "\n".join(f'{name} = "{value}"' for name, value in variables.items())
     model = write_model(folder / "model")
     text = SETTINGS.format(model=model, program=PROGRAM, env=env, **values)
@@ -110,10 +117,12 @@ def failures(hypothesis: dict[str, Any]) -> list[str]:
     return [diagnosis["class"] for diagnosis in told if diagnosis]
 
 
-def test_the_gain_is_proven_and_the_crashes_are_named(tmp_path: Path) -> None:
+def test_the_gain_is_proven_and_the_crashes_are_named(tmp_path: Path, short: str) -> None:
     host = f'target = "local"\nfolder = "{tmp_path}/host"'
     body = "{ temperature = 0.8, seed = 7 }"
-    write_settings(tmp_path, LOCAL, host=host, baseline=2, seqs=1, body=body, experiments=4, launches=9)
+    write_settings(
+        tmp_path, short, LOCAL, host=host, baseline=2, seqs=1, body=body, experiments=4, launches=9
+    )
     found = campaign(tmp_path)
     gain, seeded, too_large, aside = (found[f"H{n}"] for n in range(1, 5))
     kinds = {h["id"]: h["verdict"]["kind"] for h in found.values()}
@@ -133,14 +142,16 @@ def test_the_gain_is_proven_and_the_crashes_are_named(tmp_path: Path) -> None:
 
 
 @pytest.mark.part("sshd")
-def test_the_same_engine_over_ssh(tmp_path: Path) -> None:
+def test_the_same_engine_over_ssh(tmp_path: Path, short: str) -> None:
     server = Sshd(tmp_path / "sshd").start()
     (tmp_path / "ssh_config").write_text(
         f"Host box\n HostName 127.0.0.1\n Port {server.port}\n IdentityFile {server.user_key}\n"
         f" UserKnownHostsFile {server.home}/.ssh/known_hosts\n"
     )
     host = f'target = "box"\nssh_config = "{tmp_path}/ssh_config"\nfolder = "{tmp_path}/remote"'
-    write_settings(tmp_path, REMOTE, host=host, baseline=1, seqs=16, body="{}", experiments=4, launches=8)
+    write_settings(
+        tmp_path, short, REMOTE, host=host, baseline=1, seqs=16, body="{}", experiments=4, launches=8
+    )
     try:
         found = campaign(tmp_path)
     finally:

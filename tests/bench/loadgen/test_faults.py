@@ -2,6 +2,7 @@
 
 import time
 from collections.abc import Iterator
+from statistics import median
 
 import pytest
 from bench.loadgen.scripted import CLOSE, Received, ScriptedServer, completion, events
@@ -82,8 +83,10 @@ def test_open_loop_sends_at_the_times_it_was_given(truth: TruthServer) -> None:
 
     starts = sorted(s.first_byte_ns for s in truth.sent())
     assert (rung.completed, rung.request_rate) == (60, 200.0)
-    # 295 ms by the schedule; the first may leave late on a busy machine, and the last.
-    assert 0.2 < (starts[-1] - starts[0]) / 1e9 < 1.0
+    late = [start / 1e9 - due for start, due in zip(starts, when.times_s, strict=True)]
+    # A busy machine may delay any one of them, the first too; none is early, and most are on time.
+    assert median(late) - min(late) < 0.02
+    assert (starts[-1] - starts[0]) / 1e9 < 1.0
 
 
 def test_a_duration_ends_the_rung(truth: TruthServer) -> None:

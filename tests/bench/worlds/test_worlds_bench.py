@@ -51,5 +51,4 @@ def test_the_whole_table(full: bool) -> None:
     assert ratio(mine) >= 0.97
     assert close(mine) >= 0.75  # 33 of 40 were reached when this was written; nine in ten are asked
     assert launches_to_95(mine) <= min(tpe / 2, random / 3)
-    # 18 against 49 when this was written: the preflight that TPE shares leaves it little to die of.
-    assert crashed(mine) <= crashes / 2
+    assert crashed(mine) <= crashes / 4
