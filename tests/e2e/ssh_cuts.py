@@ -7,7 +7,7 @@ import sys
 import time
 import uuid
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Literal
@@ -101,7 +101,8 @@ class Box:
     def _lose_power(self, run: str) -> None:
         """Nothing of the run lives on, and the kernel that comes back says so."""
         for pid in tagged_processes(f"{run}/"):
-            os.kill(pid, signal.SIGKILL)
+            with suppress(ProcessLookupError):  # its parent may have taken it along
+                os.kill(pid, signal.SIGKILL)
         self.sshd.boot_id = str(uuid.uuid4())
 
 

@@ -7,8 +7,14 @@ set -u
 lease=$1 period=$2 looks=$3
 shift 3
 
+# Where nvidia-smi is a script, what it starts is ended with it: all of it is one process group.
+own_group=
+command -v setsid >/dev/null && own_group=setsid
 smi=
-trap '[ -z "$smi" ] || kill "$smi" 2>/dev/null' EXIT
+stop() {
+  [ -z "$smi" ] || { [ -n "$own_group" ] && kill -- "-$smi"; } || kill "$smi"
+}
+trap 'stop 2>/dev/null' EXIT
 trap 'exit 143' HUP INT TERM
 
 wanted() {
@@ -29,7 +35,7 @@ command -v nvidia-smi >/dev/null || exit 127
 by_line=
 command -v stdbuf >/dev/null && by_line='stdbuf -oL'
 for fields in "$@"; do
-  TZ=UTC $by_line nvidia-smi "--query-gpu=$fields" --format=csv,noheader,nounits -lms "$period" &
+  TZ=UTC $own_group $by_line nvidia-smi "--query-gpu=$fields" --format=csv,noheader,nounits -lms "$period" &
   smi=$!
   while kill -0 "$smi" 2>/dev/null; do
     wanted || exit 0

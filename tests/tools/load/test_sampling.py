@@ -60,6 +60,17 @@ def test_each_second_is_sampled_and_nothing_is_left(gpu_host: Host, tmp_path: Pa
     assert eventually(lambda: working_on(tmp_path / "box") == [])
 
 
+def test_what_a_script_in_its_place_started_ends_too(gpu_host: Host, tmp_path: Path) -> None:
+    tool = tmp_path / "box/bin/nvidia-smi"
+    tool.rename(tool.with_name("real-smi"))
+    # As sites wrap it. Here the filter holds its lines back, so that no broken pipe ends it either.
+    tool.write_text('#!/bin/sh\nreal-smi "$@" | sed "s/^//"\n')
+    tool.chmod(0o755)
+    with GpuSampler(gpu_host).during(str(tmp_path / "launch"), limit_s=LIMIT_S):
+        assert eventually(lambda: {"sed", "sh"} <= {c.split("\0")[0] for c in working_on(tmp_path / "box")})
+    assert eventually(lambda: working_on(tmp_path / "box") == [])
+
+
 def test_a_host_without_nvidia_smi_is_asked_once(tmp_path: Path) -> None:
     sampler = GpuSampler(LocalHost())
     taken = []

@@ -57,7 +57,8 @@ def test_a_stop_leaves_nothing_and_touches_nobody_else(tmp_path: Path, run: str)
 def test_a_container_outlives_its_client_and_is_adopted_and_stopped(tmp_path: Path, run: str) -> None:
     handle = launched(tmp_path, run, "L1")
     os.killpg(handle.process.session, signal.SIGKILL)
-    assert not probe(HOST, handle.process).alive
+    while probe(HOST, handle.process).alive:
+        pass
     (found,) = find_wrapped(HOST, RUN, handle.process.tag)
     assert found.state == "running"
     assert adopt_server(HOST, launch="L1", folder=handle.folder, port=handle.port, wrapper=RUN) == handle
