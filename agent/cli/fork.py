@@ -5,7 +5,7 @@ from typing import Annotated, Any
 
 import typer
 
-from moeagent.agent.cli.options import DEFAULT_RUNS, AsJson, RunName, RunsRoot
+from moeagent.agent.cli.options import DEFAULT_RUNS, AsJson, JsonEvents, RunName, RunsRoot
 
 
 def command(
@@ -34,6 +34,7 @@ def command(
     ] = None,
     run_id: Annotated[str, typer.Option(help="Name of the new run's folder.")] = "",
     as_json: AsJson = False,
+    json_events: JsonEvents = False,
     runs: RunsRoot = DEFAULT_RUNS,
 ) -> None:
     """Start a new run from a step of an old one: the same up to a tape line, recorded anew from there.
@@ -67,5 +68,5 @@ def command(
     line = line_of(tape, at)
     check_changes(tape, line, changes)
     folder = fork(source, runs, line, run_id or None)
-    with watched(folder, runs, as_json=as_json) as watch:
+    with watched(folder, runs, output=parse.output(as_json, json_events)) as watch:
         resume(folder, runs, changes, watch, ask_engineer)

@@ -23,4 +23,7 @@ PolicyFile = Annotated[
     typer.Option("--policy", help="TOML file of [[rule]]s: what to allow, ask or deny.", exists=True),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
+JsonEvents = Annotated[
+    bool, typer.Option("--json-events", help="Print one JSON object a line for programs, as it happens.")
+]
 DEFAULT_RUNS = Path("runs")

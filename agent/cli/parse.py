@@ -9,6 +9,7 @@ from pydantic import ValidationError
 
 from moeagent.agent.pause import Slice
 from moeagent.agent.settings import LimitSettings
+from moeagent.agent.show.session import Output
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import FlagValue
 from moeagent.memory.records.approval import Answer
@@ -37,6 +38,13 @@ def limits(words: list[str]) -> dict[str, Any]:
         first = error.errors()[0]
         raise InputError(f"--limit {first['loc'][0]}={first['input']}: {first['msg']}") from None
     return {"limits": given} if given else {}
+
+
+def output(as_json: bool, json_events: bool) -> Output:
+    """What goes to standard output. Raises InputError where two things should."""
+    if as_json and json_events:
+        raise InputError("--json prints one object, --json-events one a line: choose one of them")
+    return "json" if as_json else "events" if json_events else "text"
 
 
 def pause_after(words: list[str]) -> Slice | None:

@@ -8,6 +8,7 @@ from moeagent.agent.cli.options import (
     DEFAULT_RUNS,
     ApproveMode,
     AsJson,
+    JsonEvents,
     PauseAfter,
     PolicyFile,
     RunName,
@@ -31,6 +32,7 @@ def command(
     policy: PolicyFile = None,
     pause_after: PauseAfter = None,
     as_json: AsJson = False,
+    json_events: JsonEvents = False,
     runs: RunsRoot = DEFAULT_RUNS,
 ) -> None:
     """Go on after a crash, an interruption or with a raised limit; nothing measured is measured again.
@@ -52,6 +54,6 @@ def command(
     amend = {**parse.limits(limit or []), **parse.approval(approve, policy)}
     said = parse.answer(approve_next=approve_next, decline_next=decline_next, skip_next=skip_next)
     part = parse.pause_after(pause_after or [])
-    with watched(folder, runs, as_json=as_json) as watch:
+    with watched(folder, runs, output=parse.output(as_json, json_events)) as watch:
         approver = answer_once(said) if said else ask_engineer
         resume(folder, runs, amend, watch, approver, pause_after=part)

@@ -5,7 +5,15 @@ from typing import Annotated
 import typer
 
 from moeagent.agent.cli import wanted as w
-from moeagent.agent.cli.options import DEFAULT_RUNS, ApproveMode, AsJson, PauseAfter, PolicyFile, RunsRoot
+from moeagent.agent.cli.options import (
+    DEFAULT_RUNS,
+    ApproveMode,
+    AsJson,
+    JsonEvents,
+    PauseAfter,
+    PolicyFile,
+    RunsRoot,
+)
 
 
 def command(
@@ -34,6 +42,7 @@ def command(
     run_id: Annotated[str, typer.Option(help="Name of the run's folder.")] = "",
     pause_after: PauseAfter = None,
     as_json: AsJson = False,
+    json_events: JsonEvents = False,
     runs: RunsRoot = DEFAULT_RUNS,
 ) -> None:
     """Optimise an inference server: propose, launch, measure, judge, until the budget ends.
@@ -58,5 +67,5 @@ def command(
     )  # fmt: skip
     part = parse.pause_after(pause_after or [])
     folder = create(said.settings(), runs, run_id or None)
-    with watched(folder, runs, as_json=as_json) as watch:
+    with watched(folder, runs, output=parse.output(as_json, json_events)) as watch:
         resume(folder, runs, {}, watch, ask_engineer, pause_after=part)

@@ -1,17 +1,13 @@
 """`moeagent watch`."""
 
-from typing import Annotated
-
 import typer
 
-from moeagent.agent.cli.options import DEFAULT_RUNS, RunName, RunsRoot
+from moeagent.agent.cli.options import DEFAULT_RUNS, JsonEvents, RunName, RunsRoot
 
 
 def command(
     run: RunName,
-    json_events: Annotated[
-        bool, typer.Option("--json-events", help="Print one JSON object a line for programs.")
-    ] = False,
+    json_events: JsonEvents = False,
     runs: RunsRoot = DEFAULT_RUNS,
 ) -> None:
     """Follow a run until it ends: one screen on a terminal, plain lines otherwise.
@@ -20,6 +16,7 @@ def command(
 
     Example: moeagent watch last
     """
+    from moeagent.agent.show.as_json import print_line
     from moeagent.agent.show.follow import as_events, as_lines, follow, on_screen
     from moeagent.agent.show.text import console
     from moeagent.memory.run_folder import find_run
@@ -27,7 +24,7 @@ def command(
     folder, target = find_run(runs, run), console()
     try:
         if json_events:
-            follow(folder, as_events(typer.echo))
+            follow(folder, as_events(print_line))
         elif target.is_terminal and not target.is_dumb_terminal:
             on_screen(folder, target)
         else:

@@ -13,6 +13,11 @@ def json_text(value: Any) -> str:
     return UNUSUAL.sub(_escaped, json.dumps(value, indent=2, ensure_ascii=False, allow_nan=False))
 
 
+def json_line(value: Any) -> str:
+    """The same on one line."""
+    return UNUSUAL.sub(_escaped, json.dumps(value, ensure_ascii=False, allow_nan=False))
+
+
 def _escaped(found: re.Match[str]) -> str:
     return found[0] if found[0].isprintable() else json.dumps(found[0])[1:-1]
 
@@ -20,3 +25,9 @@ def _escaped(found: re.Match[str]) -> str:
 def print_json(value: Any) -> None:
     """One object on standard output."""
     sys.stdout.write(json_text(value) + "\n")
+
+
+def print_line(text: str) -> None:
+    """One line on standard output, which its reader has at once."""
+    sys.stdout.write(text + "\n")
+    sys.stdout.flush()

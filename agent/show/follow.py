@@ -1,18 +1,20 @@
-"""Following a run from another terminal, by reading its tape as it grows."""
+"""Following a run, from any terminal, by reading its tape as it grows."""
 
-import json
 import time
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from itertools import islice
+from threading import Event, Thread
 from typing import Any
 
 from rich.console import Console
 from rich.live import Live
 
+from moeagent.agent.show.as_json import json_line
 from moeagent.agent.show.lines import lines_of
 from moeagent.agent.show.panel import status_screen
 from moeagent.agent.show.plain import Text
-from moeagent.agent.show.screen import REFRESH_PER_S, Screen
+from moeagent.agent.show.screen import REFRESH_PER_S, SHARE, Screen
 from moeagent.agent.show.status import Standing, standing
 from moeagent.memory.ledger import decision_of
 from moeagent.memory.lock import look
@@ -24,18 +26,19 @@ POLL_S = 0.5
 Show = Callable[[Standing, list[Entry]], None]
 
 
-def follow(folder: RunFolder, show: Show) -> None:
+def follow(folder: RunFolder, show: Show, over: Event | None = None) -> None:
     """Call `show` with the standing and the new decisions whenever the tape grew.
 
-    Returns when the run has ended, or when no process works on it.
+    Returns once `over` is set, after a last look; without it when the run has ended, or when no process works
+    on it.
     """
     seen = 0
-    for _ in _growth(folder):
+    for _ in _growth(folder, over):
         decisions = [entry for entry in folder.read_tape().entries if entry.type == "decision"]
         now = standing(folder)
         show(now, list(islice(decisions, seen, None)))
         seen = len(decisions)
-        if now.ended or not now.worker:
+        if over is None and (now.ended or not now.worker):
             return
 
 
@@ -61,12 +64,25 @@ def as_events(write: Callable[[str], Any]) -> Show:
 
     def show(now: Standing, fresh: list[Entry]) -> None:
         for entry in fresh:
-            write(json.dumps({"line": entry.line_no, **entry.body}, ensure_ascii=False))
+            write(json_line({"line": entry.line_no, **entry.body}))
         step = now.step.to_json(time.time()) if now.step else None
         told = {"doing": now.doing, "status": now.status, "step": step}
-        write(json.dumps(told, ensure_ascii=False))
+        write(json_line(told))
 
     return show
+
+
+@contextmanager
+def streamed(folder: RunFolder, write: Callable[[str], Any]) -> Iterator[None]:
+    """The events of a run that this process works on, written beside the work until it is over."""
+    over = Event()
+    thread = Thread(target=follow, args=(folder, as_events(write), over), daemon=True)
+    thread.start()
+    try:
+        yield
+    finally:
+        over.set()
+        thread.join()
 
 
 def on_screen(folder: RunFolder, target: Console) -> None:
@@ -76,13 +92,17 @@ def on_screen(folder: RunFolder, target: Console) -> None:
         follow(folder, lambda now, _: None)
 
 
-def _growth(folder: RunFolder) -> Iterator[None]:
+def _growth(folder: RunFolder, over: Event | None) -> Iterator[None]:
     """Once at the start, then whenever the tape has grown, the pulse has beaten or the worker is gone."""
     before: tuple[int, Pulse | None, bool] | None = None
+    waiting = over or Event()
     while True:
+        last, began = waiting.is_set(), time.monotonic()
         size = folder.tape.stat().st_size
         now = size, read_pulse(folder.path, size), look(folder.path).alive
         if now != before:
             yield
+        if last:
+            return
         before = now
-        time.sleep(POLL_S)
+        waiting.wait(max(POLL_S, SHARE * (time.monotonic() - began)))

@@ -3,17 +3,18 @@
 import shlex
 import sys
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, nullcontext
 from pathlib import Path
 from types import TracebackType
-from typing import Self
+from typing import Literal, Self
 
 from rich.console import Console
 from rich.live import Live
 
 from moeagent.agent.events import Asking, Decided, Event, Events, Progress, StepBegan, Warned
 from moeagent.agent.limits import model_hint, raise_hint
-from moeagent.agent.show.as_json import print_json
+from moeagent.agent.show.as_json import print_json, print_line
+from moeagent.agent.show.follow import streamed
 from moeagent.agent.show.lines import lines_of
 from moeagent.agent.show.log import best_text, hypotheses_table, measured_table
 from moeagent.agent.show.panel import live_panel
@@ -28,6 +29,10 @@ QUIET_STEPS = ("propose", "vet", "approve", "record", "pivot", "diagnose", "judg
 
 TOLD_APART = 60
 """Letters by which two lines of a server's log differ: a progress bar that moves says nothing new."""
+
+
+Output = Literal["text", "json", "events"]
+"""What goes to standard output: words, one JSON object at the end, or a JSON object a line on the way."""
 
 
 class Watch:
@@ -83,16 +88,17 @@ class Watch:
 
 
 @contextmanager
-def watched(folder: RunFolder, root: Path, *, as_json: bool, command: str = "moeagent") -> Iterator[Events]:
-    """Events with a watcher on standard error (JSON on standard output) or on standard output.
+def watched(folder: RunFolder, root: Path, *, output: Output, command: str = "moeagent") -> Iterator[Events]:
+    """Events with a watcher on standard output, or on standard error where JSON goes to standard output.
 
     Whatever happens, the last lines say how it stands, what is best so far and which command comes next.
     """
-    target = console(stderr=as_json)
+    target = console(stderr=output != "text")
     events = Events()
     error: MoeagentError | None = None
     pulse = PulseWriter(folder)
-    with Watch(target, folder) as watch:
+    stream = streamed(folder, print_line) if output == "events" else nullcontext()
+    with stream, Watch(target, folder) as watch:
         events.listeners += [pulse, watch]
         try:
             yield events
@@ -101,7 +107,7 @@ def watched(folder: RunFolder, root: Path, *, as_json: bool, command: str = "moe
         finally:
             pulse.close()
     view = RunView.read(folder)
-    if as_json:
+    if output == "json":
         print_json(view.to_json())
     else:
         print_end(view, target)

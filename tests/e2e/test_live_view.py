@@ -1,6 +1,8 @@
 """The live view on real terminals, and without one."""
 
+import json
 from pathlib import Path
+from typing import Any
 
 import pytest
 from e2e.command import moeagent, moeagent_json
@@ -56,3 +58,24 @@ def test_a_run_shows_its_panel_below_the_decisions_and_leaves_none_behind(tmp_pa
     assert "spent:" in terminal.plain
     assert not (tmp_path / "runs" / "seen" / "live.json").exists()
     assert moeagent(tmp_path, "status", "seen").stdout.count("SIMULATED") == 1
+
+
+def decisions(printed: str) -> list[dict[str, Any]]:
+    """What was decided, of the events of a run."""
+    return [event for event in map(json.loads, printed.splitlines()) if "kind" in event]
+
+
+def test_a_run_tells_programs_each_decision_once_and_people_what_comes_next(tmp_path: Path) -> None:
+    settings(tmp_path)
+    ran = moeagent(tmp_path, "run", "--run-id", "told", "--limit", "launches=1", "--json-events")
+    told = decisions(ran.stdout)
+    assert told == decisions(moeagent(tmp_path, "watch", "told", "--json-events").stdout)
+    assert "launch" in [event["kind"] for event in told]
+    assert json.loads(ran.stdout.splitlines()[-1])["status"] == "finished"
+    assert "moeagent report told" in ran.stderr
+
+
+def test_one_object_and_an_object_a_line_are_not_both_printed(tmp_path: Path) -> None:
+    settings(tmp_path)
+    refused = moeagent(tmp_path, "run", "--json", "--json-events", code=2)
+    assert "choose one of them" in refused.stderr
