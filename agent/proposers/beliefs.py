@@ -95,13 +95,22 @@ def predictor_sd(verdicts: Sequence[Verdict]) -> float:
 
 
 def blend(
-    prior: Mapping[int, Gain], predicted: Sequence[PredictedEffect], error_sd: float
+    prior: Mapping[int, Gain], predicted: Sequence[PredictedEffect], error_sd: float, *, guessed: bool = False
 ) -> dict[int, Gain]:
-    """The prior at each rung, joined with what the predictor says there, if it has an opinion."""
+    """The prior at each rung, joined with what the predictor says there, if it has an opinion.
+
+    A guessed prior is at least as unsure as half of the effect that the predictor sees.
+    """
     if all(abs(p.effect) < NO_OPINION for p in predicted):
         return dict(prior)
     said = {p.concurrency: Gain(p.effect, max(Gain.between(p.low, p.high).sd, error_sd)) for p in predicted}
+    if guessed:
+        prior = {c: _doubted(gain, said[c]) if c in said else gain for c, gain in prior.items()}
     return {c: gain.combine(said[c]) if c in said else gain for c, gain in prior.items()}
+
+
+def _doubted(guess: Gain, said: Gain) -> Gain:
+    return guess._replace(sd=max(guess.sd, abs(said.mean) / 2))
 
 
 def excess_risk(risk: float, known: float) -> float:

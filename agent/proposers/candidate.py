@@ -33,6 +33,8 @@ class Candidate(NamedTuple):
     """Id of the earlier run in which it paid."""
     unsure: float = 0.0
     """Least standard deviation of the predictor's word."""
+    guessed: bool = False
+    """Its gains are ranks without a measurement behind them: a predictor that contradicts is believed."""
     together: bool = False
     """What its parts did apart says nothing about it."""
 

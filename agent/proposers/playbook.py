@@ -56,7 +56,7 @@ class Playbook:
         if self._predictor is not None:
             candidates = _informed(candidates, view, self._predictor)
         surrogate = Surrogate(question)
-        suspicion = Suspicion(view)
+        suspicion = Suspicion(view, question.book, question.spelling)
         suspected = (_suspected(candidate, view, suspicion) for candidate in candidates)
         ranked = rank(map(surrogate.corrected, suspected), question)
         together = bundle(ranked, question)
@@ -78,7 +78,8 @@ def _informed(
     for candidate in candidates:
         child = parent.apply(candidate.change)
         unsure = max(error_sd, candidate.unsure)
-        gains = blend(candidate.gains, predictor.predict_effects(parent, child), unsure)
+        effects = predictor.predict_effects(parent, child)
+        gains = blend(candidate.gains, effects, unsure, guessed=candidate.guessed)
         risk, why = predictor.risk(child)
         excess = excess_risk(risk, known)
         if excess > candidate.risk:

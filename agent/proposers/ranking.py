@@ -10,6 +10,10 @@ from moeagent.agent.proposers.situation import goal_rung
 
 CRASH_COST = 1.5
 """Launches that a crash costs beside its own: its pivots."""
+RECKLESS = 0.5
+"""A risk from which a server sooner dies than serves."""
+LAST_RESORT = 0.25
+"""Factor for an idea as risky as that: nearly every safer one comes before it."""
 CATEGORY_PATIENCE = 0.75
 """Factor for each idea of the category that did not pay since one last did."""
 FOLLOW_UP = 1.5
@@ -47,6 +51,7 @@ def _worth(candidate: Candidate, rung: int, named: frozenset[str], question: Que
     gain = candidate.gains[rung]
     chance = candidate.doubt * (1 - candidate.risk)
     chance *= CATEGORY_PATIENCE ** question.past.failures_in(candidate.category)
+    chance *= LAST_RESORT if candidate.risk >= RECKLESS else 1.0
     chance *= FOLLOW_UP if candidate.move in named else 1.0
     cost = candidate.cost * (1 + CRASH_COST * candidate.risk)
     return Ranked(candidate, gain, round(chance * gain.expected_improvement() / cost, 6))

@@ -37,7 +37,7 @@ def _step(step: Step, up: bool, question: Question) -> Candidate | None:
     )
     if change is None:
         return None
-    gain, doubt = _step_gain(step, up, question)
+    gain, doubt, guessed = _step_gain(step, up, question)
     return Candidate(
         move=f"step:{step.flag}:{'up' if up else 'down'}",
         statement=f"{'Raise' if up else 'Lower'} {step.flag} from {now:g} to {target:g}",
@@ -49,6 +49,7 @@ def _step(step: Step, up: bool, question: Question) -> Candidate | None:
         limits=step.up if up else step.down,
         risk=step.risk_up if up else step.risk_down,
         doubt=doubt,
+        guessed=guessed,
     )
 
 
@@ -68,13 +69,16 @@ def _next_value(step: Step, now: float, up: bool, question: Question) -> int | f
     return target if (target > now if up else target < now) else None
 
 
-def _step_gain(step: Step, up: bool, question: Question) -> tuple[Gain, float]:
+def _step_gain(step: Step, up: bool, question: Question) -> tuple[Gain, float, bool]:
+    """What the step may bring, the chance factor of its history, and whether that is but a guess."""
     relevance = question.relevance(step.up if up else step.down) if (step.up if up else step.down) else 0.1
-    gain, doubt = Gain(step.gain * (relevance - 0.5) / 2, step.gain * (0.3 + 0.5 * relevance)), 1.0
+    guess = Gain(step.gain * (relevance - 0.5) / 2, step.gain * (0.3 + 0.5 * relevance))
+    gain, doubt = guess, 1.0
+    own = {name for flag in (step.flag, *step.also) for name in question.spelling.all(flag)}
     for trial, before, after in question.past.walks(step.flag):
         if isinstance(before, str) or isinstance(after, str) or before == after:
             continue
-        if "+" in trial.hypothesis.move:
+        if not own.issuperset(trial.hypothesis.change.knobs()):
             continue  # what several levers brought together is no step's gain
         same_way = (after > before) is up
         if trial.improved and trial.effect > NOTICEABLE:
@@ -82,4 +86,4 @@ def _step_gain(step: Step, up: bool, question: Question) -> tuple[Gain, float]:
             gain, doubt = (Gain(kept, max(kept, 0.01)), 1.0) if same_way else (gain, SECOND_LOOK_DOUBT)
         elif same_way:
             doubt *= SECOND_LOOK_DOUBT
-    return gain, doubt
+    return gain, doubt, gain is guess

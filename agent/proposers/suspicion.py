@@ -1,13 +1,15 @@
 """Which levers are suspected of having killed a server: deaths that no memory explains, by elimination.
 
 Every lever that a dead configuration has and no survivor had is a suspect. A death makes each suspect more
-likely to kill, by Bayes' rule; a survivor clears all levers that it had.
+likely to kill, by Bayes' rule from what the book says of its risk; a survivor clears all levers that it had.
 """
 
 import math
 from collections.abc import Iterable
 
+from moeagent.agent.proposers.book import Book
 from moeagent.agent.proposers.history import value
+from moeagent.agent.proposers.spelling import Spelling
 from moeagent.agent.proposers.view import CampaignView
 from moeagent.memory.records import ConfigChange, FlagValue, Launch, LaunchOutcome, ServerConfig
 
@@ -15,7 +17,8 @@ DEATHS = (LaunchOutcome.DIED_STARTING, LaunchOutcome.HUNG_STARTING, LaunchOutcom
 MEMORY = "oom."
 """Classes of failure that the memory table accounts for: amounts add up, and no single lever kills."""
 PRIOR = 0.05
-"""Chance that a lever which was never launched kills: a rank, no measurement stands behind it."""
+"""Chance that a lever kills which was never launched and of which the book does not speak: a rank, no
+measurement stands behind it."""
 
 Lever = tuple[str, FlagValue | None]
 
@@ -23,7 +26,8 @@ Lever = tuple[str, FlagValue | None]
 class Suspicion:
     """Chances that levers kill, from the launches of one campaign."""
 
-    def __init__(self, view: CampaignView) -> None:
+    def __init__(self, view: CampaignView, book: Book, spelling: Spelling) -> None:
+        self._prior = _risks(book, spelling)
         cleared = {
             lever
             for launch in view.launches
@@ -36,15 +40,26 @@ class Suspicion:
             self._learn(sorted(suspects, key=str))
 
     def _learn(self, suspects: list[Lever]) -> None:
-        any_kills = 1 - math.prod(1 - self._chance.get(s, PRIOR) for s in suspects)
-        for suspect in suspects:
-            self._chance[suspect] = min(self._chance.get(suspect, PRIOR) / any_kills, 1.0)
+        chances = [self._chance.get(s, self._prior.get(s[0], PRIOR)) for s in suspects]
+        any_kills = 1 - math.prod(1 - chance for chance in chances)
+        for suspect, chance in zip(suspects, chances, strict=True):
+            self._chance[suspect] = min(chance / any_kills, 1.0)
 
     def risk(self, base: ServerConfig, change: ConfigChange) -> float:
         """Chance that one of the change's levers kills, as far as they are suspected."""
         child = base.apply(change)
         found = (self._chance.get((knob, value(child, knob)), 0.0) for knob in change.knobs())
         return 1 - math.prod(1 - chance for chance in found)
+
+
+def _risks(book: Book, spelling: Spelling) -> dict[str, float]:
+    """The highest risk of the moves that pull a knob, by knob under any of its spellings."""
+    risks: dict[str, float] = {}
+    for move in book.move:
+        for name in (*move.set_flags, *move.set_env):
+            for knob in spelling.all(name):
+                risks[knob] = max(risks.get(knob, 0.0), move.risk)
+    return risks
 
 
 def _levers(baseline: ServerConfig, config: ServerConfig) -> Iterable[Lever]:

@@ -18,12 +18,13 @@ def request_pool_gib(max_running: int, chosen: Defaults) -> float:
     return max_running * chosen.context_len * _REQUEST_SLOT_BYTES / GIB
 
 
-def graphs_gib(chosen: Defaults) -> float:
-    """Captured CUDA graphs."""
+def graphs_gib(chosen: Defaults, *, draft: bool = False) -> float:
+    """Captured CUDA graphs, with those of a draft model where there is one."""
     if not chosen.graph_bs:
         return 0.0
     extra = tables.constant("graphs_mib_per_request") * chosen.graph_bs * _MIB / GIB
-    return tables.constant("graphs_base_gib") + extra
+    own = tables.constant("graphs_base_gib") + extra
+    return own * (1 + tables.constant("draft_graphs_share") * draft)
 
 
 def activation_gib(model: ModelShape, settings: EngineSettings, tokens: int) -> float:

@@ -12,6 +12,8 @@ from moeagent.tools.predict.records import Machine, ModelShape, Unknown
 from moeagent.tools.predict.settings import EngineSettings, read_settings
 
 _SURVIVED_GIB = 1.5
+_LENT_GIB = 0.5
+"""What a survivor lends to layouts that were never launched: that there was room, not how much."""
 _DIED_GIB = -0.5
 
 
@@ -67,8 +69,8 @@ def _headroom_lesson(
     predicted = memory_table(machine, model, settings, known).load_headroom_gib
     before, key = known.headroom_shift(settings), layout_key(settings)
     if launch.outcome == LaunchOutcome.COMPLETED and predicted < _SURVIVED_GIB:
-        shift = before + _SURVIVED_GIB - predicted
-        shifts = known.headroom_shifts | {key: shift, "": shift}
+        shift = before - predicted
+        shifts = known.headroom_shifts | {key: shift + _SURVIVED_GIB, "": shift + _LENT_GIB}
     elif _ran_out_under_load(launch) and predicted > _DIED_GIB:
         shifts = known.headroom_shifts | {key: before + _DIED_GIB - predicted}
     else:

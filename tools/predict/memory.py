@@ -11,7 +11,7 @@ from moeagent.tools.predict.engine_rules import Defaults, defaults
 from moeagent.tools.predict.kv import GIB, kv_bytes_per_token, pool_tokens, state_bytes_per_sequence
 from moeagent.tools.predict.records import Machine, MemoryLine, MemoryTable, ModelShape
 from moeagent.tools.predict.settings import EngineSettings
-from moeagent.tools.predict.weights import weight_lines
+from moeagent.tools.predict.weights import has_draft_model, weight_lines
 
 _MIB_PER_GIB = 1024
 _MEASURED_GIB = 0.5
@@ -96,7 +96,8 @@ def _divide_sglang(
     free = known.free_gib or free_before_load_gib(machine, settings)
     static = free * chosen.fraction - weights
     pool, tokens, running = _pool(model, settings, chosen, static)
-    pool_table, graphs = request_pool_gib(running, chosen), graphs_gib(chosen)
+    draft = has_draft_model(settings)
+    pool_table, graphs = request_pool_gib(running, chosen), graphs_gib(chosen, draft=draft)
     work = activation_gib(model, settings, chosen.chunk)
     fragmentation = tables.constant("fragmentation_gib")
     start = free - weights - max(static, 0.0) - pool_table - graphs

@@ -7,6 +7,7 @@ from moeagent.tools.predict.records import MemoryLine, ModelShape, WeightFormats
 from moeagent.tools.predict.settings import EngineSettings
 
 _BF16 = 2
+_NO_DRAFT = ("NGRAM", "SUFFIX")
 _OWN_DRAFT = ("NEXTN", "EAGLE", "MTP", "DEEPSEEK_MTP", "GLM4_MOE_MTP", "QWEN3_NEXT_MTP")
 
 
@@ -21,6 +22,11 @@ def formats_in_force(model: ModelShape, settings: EngineSettings) -> WeightForma
 def uses_own_mtp(model: ModelShape, settings: EngineSettings) -> bool:
     """True when speculation runs on the checkpoint's own MTP layers."""
     return bool(model.mtp_layers) and (settings.spec_algorithm or "").upper() in _OWN_DRAFT
+
+
+def has_draft_model(settings: EngineSettings) -> bool:
+    """True when speculation runs on weights of its own: the checkpoint's MTP layers or another model."""
+    return settings.spec_algorithm is not None and settings.spec_algorithm.upper() not in _NO_DRAFT
 
 
 def weight_lines(model: ModelShape, settings: EngineSettings) -> tuple[MemoryLine, ...]:
@@ -56,7 +62,7 @@ def _embedding(model: ModelShape, settings: EngineSettings) -> float:
 
 
 def _draft_bytes(model: ModelShape, settings: EngineSettings) -> float:
-    if settings.spec_algorithm is None or settings.spec_algorithm.upper() in ("NGRAM", "SUFFIX"):
+    if not has_draft_model(settings):
         return 0.0
     if not uses_own_mtp(model, settings):
         return tables.constant("draft_model_gib") * GIB

@@ -74,6 +74,12 @@ def load(script: Script) -> None:
         f"Load weight end. elapsed={script.now - began:.2f} s, type={model.architecture}, dtype={dtype}, "
         f"avail mem={plan.after_load:.2f} GB, mem usage={plan.weights:.2f} GB."
     )
+    if plan.draft:
+        script.ranks_say(f"Load weight begin. avail mem={plan.after_load:.2f} GB")
+        script.ranks_say(
+            f"Load weight end. elapsed={SHARD_S:.2f} s, type={model.architecture}NextN, dtype={dtype}, "
+            f"avail mem={plan.after_load - plan.draft:.2f} GB, mem usage={plan.draft:.2f} GB."
+        )
     script.ranks_say(
         f"Using KV cache dtype: torch.{_torch_name(str(script.settings.args['kv_cache_dtype']))}"
     )

@@ -140,8 +140,8 @@ def _effective(settings: Settings) -> dict[str, Any]:
 def memory_figures(plan: MemoryPlan) -> dict[str, float]:
     """The figures of the engine's memory lines."""
     return {
-        "weights_gib": round(plan.weights, 2), "kv_tokens": float(plan.kv_tokens), "kv_gib": round(plan.pool,
-        2),
+        "weights_gib": round(plan.weights + plan.draft, 2), "kv_tokens": float(plan.kv_tokens),
+        "kv_gib": round(plan.pool, 2),
         "available_gib": round(plan.after_capture, 2), "graphs_gib": round(plan.graphs, 2),
     }  # fmt: skip
 

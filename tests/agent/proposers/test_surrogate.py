@@ -110,13 +110,20 @@ def dies(play):
 
 
 def risk(view, name: str) -> float:
-    return Suspicion(view).risk(view.incumbent, flags(name))
+    question = Playbook().question(view)
+    return Suspicion(view, question.book, question.spelling).risk(view.incumbent, flags(name))
 
 
 def test_every_part_of_a_dead_bundle_is_suspected(sm120_view, dies):
     view = dies(sm120_view, "kernel.illegal_access", "--one", "--two", "--three")
     assert 0.3 < risk(view, "--one") < 0.5
     assert risk(view, "--other") == 0.0
+
+
+def test_a_lever_that_the_book_calls_risky_is_suspected_first(sm120_view, dies):
+    view = dies(sm120_view, "kernel.illegal_access", "--chunked-prefill-size", "--stream-interval")
+    assert risk(view, "--chunked-prefill-size") > 0.7
+    assert risk(view, "--stream-interval") < 0.2
 
 
 def test_a_survivor_clears_what_it_had_and_the_rest_is_suspected_more(sm120_view, dies, play):

@@ -1,7 +1,7 @@
 """Corrections from earlier launches on the same host."""
 
 import pytest
-from fixtures.predict.shapes import LADDER, campaign, model, sm120, vllm
+from fixtures.predict.shapes import LADDER, campaign, model, settings, sm120, vllm
 
 from moeagent.memory.records import (
     ClientHealth,
@@ -105,6 +105,16 @@ def test_survivors_add_head_room_and_the_dead_take_it_from_their_layout():
     assert after.load_headroom_gib > base.load_headroom_gib
     assert worse.load_headroom_gib < ep.load_headroom_gib
     assert untouched.load_headroom_gib == base.load_headroom_gib
+
+
+def test_a_survivor_lends_other_layouts_that_there_was_room_not_how_much():
+    base = predict(campaign(), sm120(), GLM, LADDER).memory
+    assert base is not None
+    assert base.load_headroom_gib < 0.5
+    learnt = known(launch(campaign()))
+    own, lent = (learnt.headroom_shift(settings(c)) for c in (campaign(), EP8))
+    assert base.load_headroom_gib + own == pytest.approx(1.5)
+    assert base.load_headroom_gib + lent == pytest.approx(0.5)
 
 
 def test_measured_rungs_correct_the_speed_and_narrow_the_range():

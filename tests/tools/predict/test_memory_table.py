@@ -104,6 +104,17 @@ def test_a_model_that_is_too_large_is_refused_with_the_number():
     assert "short by" in found.why
 
 
+def test_a_draft_model_has_weights_and_graphs_of_its_own():
+    plain, drafted, guessed = (
+        table("GLM-5.1-NVFP4", campaign(**({"speculative_algorithm": name} if name else {})))
+        for name in (None, "EAGLE", "NGRAM")
+    )
+    assert part(drafted, "CUDA graphs") == pytest.approx(1.4 * part(plain, "CUDA graphs"))
+    assert part(guessed, "CUDA graphs") == part(plain, "CUDA graphs")
+    assert part(drafted, "draft layers") > 1
+    assert part(guessed, "draft layers") == 0
+
+
 def test_memory_of_other_processes_counts():
     machine = sm120().model_copy(update={"used_mib": 30_000})
     found = memory_table(machine, model("GLM-5.1-NVFP4"), settings(campaign()))

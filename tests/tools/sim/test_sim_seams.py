@@ -27,6 +27,15 @@ def test_the_engine_reads_memory_and_settings_from_the_log() -> None:
     assert effective["--mem-fraction-static"] == 0.92
 
 
+def test_a_draft_model_is_a_second_load_and_counts_as_weights() -> None:
+    flags: dict[str, FlagValue] = {"--speculative-algorithm": "EAGLE", "--mem-fraction-static": 0.85}
+    outcome = launched("A", flags)
+    assert "NextN" in outcome.log
+    memory = ENGINE.memory(outcome.log)
+    assert memory["weights_gib"] == pytest.approx(outcome.memory["weights_gib"], abs=0.011)
+    assert memory["weights_gib"] > launched("A", {}).memory["weights_gib"] + 1
+
+
 @pytest.mark.parametrize(
     ("key", "flags", "failure_class", "direction"),
     [
