@@ -81,13 +81,21 @@ class SecondThoughts:
         return remedy(self._loop, {"hypothesis": failed.hypothesis, "attempt": self._state.attempt}, failed)
 
     def omitted_verdict(self) -> Verdict | None:
-        """The verdict on the idea launched last, for a tape that goes on without one."""
-        last = self._state.last
-        if last is None or last.hypothesis is None or self._loop.facts is None:
+        """The verdict on the idea that was launched last, for a tape that goes on without one.
+
+        After a launch of the incumbent it is the one idea that is open; of several nobody can tell which.
+        """
+        last, ideas = self._state.last, self._state.open_ideas
+        if last is None or self._loop.facts is None:
             return None
-        if last.hypothesis not in self._state.open_ideas or last.config.id == self._loop.incumbent.id:
+        if last.hypothesis is None:
+            return self._judged(ideas[0]) if len(ideas) == 1 else None
+        if last.hypothesis not in ideas or last.config.id == self._loop.incumbent.id:
             return None
-        return judgement_of(self._loop, last.hypothesis, self._left()).verdict
+        return self._judged(last.hypothesis)
+
+    def _judged(self, idea: str) -> Verdict | None:
+        return judgement_of(self._loop, idea, self._left()).verdict
 
     def _facts(self, recorded: CampaignFacts) -> Record:
         found = self._state.surveyed

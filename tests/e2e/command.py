@@ -1,12 +1,15 @@
 """Running moeagent as a user does: a process of its own, in a folder of its own."""
 
+import fcntl
 import json
 import os
 import signal
 import subprocess
 import sys
+import tempfile
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -85,6 +88,14 @@ def tape_lines(folder: Path, run: str) -> list[dict[str, Any]]:
 def kinds(folder: Path, run: str) -> list[str]:
     """Kinds of the requests on a run's tape, in order."""
     return [line["kind"] for line in tape_lines(folder, run) if line["type"] == "request"]
+
+
+@contextmanager
+def alone_with(run: str) -> Iterator[None]:
+    """Servers are found by their run's id: no other worker has a run of this id going meanwhile."""
+    with (Path(tempfile.gettempdir()) / f"moeagent-tests-{run}.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
 
 
 def tagged_processes(tag: str) -> list[int]:

@@ -3,7 +3,7 @@
 from pathlib import Path
 
 import pytest
-from e2e.command import moeagent
+from e2e.command import alone_with, moeagent
 from e2e.small_run import settings
 
 
@@ -12,5 +12,6 @@ def finished(tmp_path_factory: pytest.TempPathFactory) -> Path:
     """A folder with one finished run named `done`; nobody may change it."""
     folder = tmp_path_factory.mktemp("finished")
     settings(folder)
-    moeagent(folder, "run", "--run-id", "done", "--goal", "max-throughput")
+    with alone_with("done"):
+        moeagent(folder, "run", "--run-id", "done", "--goal", "max-throughput")
     return folder

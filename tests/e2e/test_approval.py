@@ -61,7 +61,7 @@ def test_on_a_terminal_the_engineer_sees_what_would_run_and_answers(tmp_path: Pa
     ours, theirs = pty.openpty()
     os.write(ours, b"perhaps\ny\nskip\nn\n" + b"y\n" * 20)
     done = subprocess.run(
-        [*MOEAGENT, "run", "--run-id", "seen", "--approve", "always", *LAUNCHES],
+        [*MOEAGENT, "run", "--run-id", "answered", "--approve", "always", *LAUNCHES],
         cwd=tmp_path,
         env=environment(tmp_path, COLUMNS="300"),
         stdin=theirs,
@@ -75,10 +75,10 @@ def test_on_a_terminal_the_engineer_sees_what_would_run_and_answers(tmp_path: Pa
     for shown in ("sglang.launch_server", "risk", "predicted", "GPU-hours", "asked by", "[y/n/skip]"):
         assert shown in done.stderr
     assert "Please select one of the available options" in done.stderr
-    said = decisions(tmp_path, "seen")
+    said = decisions(tmp_path, "answered")
     assert [d["answer"] for d in said][:3] == ["approved", "skipped", "declined"]
     assert "@" in said[0]["by"]
-    assert moeagent_json(tmp_path, "replay", "seen")["same"]
+    assert moeagent_json(tmp_path, "replay", "answered")["same"]
 
 
 def test_a_policy_file_denies_and_allows_without_asking(tmp_path: Path) -> None:

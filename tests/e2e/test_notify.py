@@ -30,7 +30,7 @@ def ended(tmp_path_factory: pytest.TempPathFactory) -> tuple[Path, list[dict[str
     folder = tmp_path_factory.mktemp("ended")
     with hook(503, 200) as server:
         notifying(folder, server.address)
-        done = moeagent(folder, "run", "--run-id", "done", "--goal", "max-throughput", OPENAI_API_KEY=KEY)
+        done = moeagent(folder, "run", "--run-id", "noted", "--goal", "max-throughput", OPENAI_API_KEY=KEY)
     return folder, server.bodies, done.stdout + done.stderr
 
 
@@ -39,7 +39,7 @@ def test_the_end_is_told_once_to_both(ended: tuple[Path, list[dict[str, object]]
     assert told(folder) == posted[1:]
     assert posted[0] == posted[1]
     [end] = told(folder)
-    assert end["run"] == "done"
+    assert end["run"] == "noted"
     assert end["state"] == "finished"
     assert Path(str(end["report"])).is_file()
     assert KEY not in json.dumps(end)
@@ -51,7 +51,7 @@ def test_a_replay_tells_nobody(
 ) -> None:
     folder, posted, _ = ended
     before = len(told(folder))
-    moeagent(folder, "replay", "done")
+    moeagent(folder, "replay", "noted")
     assert len(told(folder)) == before
     assert len(posted) == 2
 
@@ -59,7 +59,7 @@ def test_a_replay_tells_nobody(
 def test_a_failure_is_one_line_and_the_run_ends_as_it_would(tmp_path: Path) -> None:
     with hook(404) as server:
         notifying(tmp_path, server.address)
-        done = moeagent(tmp_path, "run", "--run-id", "done", "--goal", "max-throughput")
+        done = moeagent(tmp_path, "run", "--run-id", "noted", "--goal", "max-throughput")
     warnings = [line for line in (done.stdout + done.stderr).splitlines() if "nobody was notified" in line]
     assert len(warnings) == 1
     assert "127.0.0.1: it answered 404" in warnings[0]

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 from e2e.command import (
+    alone_with,
     kill_hard,
     kinds,
     moeagent,
@@ -106,7 +107,8 @@ def test_resume_of_a_finished_run_with_a_raised_limit_goes_on(finished: Path, tm
     shutil.copytree(finished / "runs", tmp_path / "runs")
     settings(tmp_path)
     before = kinds(tmp_path, "done").count("start")
-    moeagent(tmp_path, "resume", "done", "--limit", "experiments=3", "--limit", "launches=8")
+    with alone_with("done"):
+        moeagent(tmp_path, "resume", "done", "--limit", "experiments=3", "--limit", "launches=8")
     log = moeagent_json(tmp_path, "log", "done")
     assert len(log["hypotheses"]) == 3
     assert kinds(tmp_path, "done").count("start") > before

@@ -17,21 +17,21 @@ def test_a_slice_is_taken_up_at_another_place(tmp_path: Path) -> None:
     there.mkdir()
     settings(here)
     first = moeagent(
-        here, "run", "--run-id", "done", "--goal", "max-throughput", "--pause-after", "launches=2"
+        here, "run", "--run-id", "slices", "--goal", "max-throughput", "--pause-after", "launches=2"
     )
     assert "paused after 2 launches" in first.stderr
-    assert "moeagent resume done" in first.stdout
-    assert not tagged_processes("done/")
+    assert "moeagent resume slices" in first.stdout
+    assert not tagged_processes("slices/")
     shutil.move(here / "runs", there / "runs")
     shutil.rmtree(here)
-    before = moeagent_json(there, "log", "done")
+    before = moeagent_json(there, "log", "slices")
     assert before["status"] == "stopped"
-    moeagent(there, "resume", "done", "--pause-after", "minutes=30")
-    after = moeagent_json(there, "log", "done")
+    moeagent(there, "resume", "slices", "--pause-after", "minutes=30")
+    after = moeagent_json(there, "log", "slices")
     assert after["status"] == "finished"
     assert after["baseline"]["launches"][:2] == before["baseline"]["launches"]
     assert after["hypotheses"]
-    moeagent(there, "replay", "done")
+    moeagent(there, "replay", "slices")
 
 
 def test_a_launch_that_its_machine_took_away_is_begun_anew(tmp_path: Path) -> None:
@@ -40,21 +40,21 @@ def test_a_launch_that_its_machine_took_away_is_begun_anew(tmp_path: Path) -> No
     here.mkdir()
     there.mkdir()
     settings(here)
-    run = start(here, "run", "--run-id", "cut", "--goal", "max-throughput")
-    wait_for(lambda: kinds(here, "cut")[-1:] == ["load"], "the first rung")
+    run = start(here, "run", "--run-id", "taken", "--goal", "max-throughput")
+    wait_for(lambda: kinds(here, "taken")[-1:] == ["load"], "the first rung")
     kill_hard(run)
-    for pid in tagged_processes("cut/"):
+    for pid in tagged_processes("taken/"):
         with suppress(ProcessLookupError):
             os.kill(pid, signal.SIGKILL)
     shutil.move(here / "runs", there / "runs")
     shutil.rmtree(here, ignore_errors=True)
     settings(there)
-    moeagent(there, "resume", "cut", "--pause-after", "launches=1")
-    log = moeagent_json(there, "log", "cut")
+    moeagent(there, "resume", "taken", "--pause-after", "launches=1")
+    log = moeagent_json(there, "log", "taken")
     assert log["status"] == "stopped"
     assert [launch["outcome"] for launch in log["baseline"]["launches"]] == ["completed"]
     assert "was started again" in " ".join(note["text"] for note in log["notes"])
-    moeagent(there, "replay", "cut")
+    moeagent(there, "replay", "taken")
 
 
 @pytest.mark.parametrize("word", ["launches=0", "launches=x", "hours=1", "minutes", "minutes=-1"])
