@@ -26,7 +26,7 @@ def command(
         list[str] | None, typer.Option(metavar="NAME=FILE", help="A prompt of your own, such as turn=my.md.")
     ] = None,
     own: Annotated[
-        Path | None, typer.Option("--try", help="TOML file of your own [[idea]]s, tried next.")
+        Path | None, typer.Option("--try", help="TOML file of your own [\\[idea]]s, tried next.")
     ] = None,
     change: Annotated[
         list[str] | None,
@@ -52,6 +52,7 @@ def command(
     from moeagent.agent.show.session import watched
     from moeagent.memory.run_folder import find_run
 
+    output = parse.output(as_json, json_events)
     changes = parse.settings(change or [])
     given: dict[str, Any] = {
         "goal": {"name": goal} if goal else {},
@@ -68,5 +69,5 @@ def command(
     line = line_of(tape, at)
     check_changes(tape, line, changes)
     folder = fork(source, runs, line, run_id or None)
-    with watched(folder, runs, output=parse.output(as_json, json_events)) as watch:
+    with watched(folder, runs, output=output) as watch:
         resume(folder, runs, changes, watch, ask_engineer)

@@ -20,7 +20,7 @@ ApproveMode = Annotated[
 ]
 PolicyFile = Annotated[
     Path | None,
-    typer.Option("--policy", help="TOML file of [[rule]]s: what to allow, ask or deny.", exists=True),
+    typer.Option("--policy", help="TOML file of [\\[rule]]s: what to allow, ask or deny.", exists=True),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print one JSON object for programs.")]
 JsonEvents = Annotated[

@@ -53,7 +53,7 @@ def command(
     check_free(folder.path)
     amend = {**parse.limits(limit or []), **parse.approval(approve, policy)}
     said = parse.answer(approve_next=approve_next, decline_next=decline_next, skip_next=skip_next)
-    part = parse.pause_after(pause_after or [])
-    with watched(folder, runs, output=parse.output(as_json, json_events)) as watch:
+    part, output = parse.pause_after(pause_after or []), parse.output(as_json, json_events)
+    with watched(folder, runs, output=output) as watch:
         approver = answer_once(said) if said else ask_engineer
         resume(folder, runs, amend, watch, approver, pause_after=part)

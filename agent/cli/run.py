@@ -65,7 +65,7 @@ def command(
         accept_new=accept_new, ssh_config=ssh_config, sim_seed=sim_seed, sim_model=sim_model,
         config=config,
     )  # fmt: skip
-    part = parse.pause_after(pause_after or [])
+    part, output = parse.pause_after(pause_after or []), parse.output(as_json, json_events)
     folder = create(said.settings(), runs, run_id or None)
-    with watched(folder, runs, output=parse.output(as_json, json_events)) as watch:
+    with watched(folder, runs, output=output) as watch:
         resume(folder, runs, {}, watch, ask_engineer, pause_after=part)

@@ -23,7 +23,9 @@ Slo = Annotated[list[str] | None, typer.Option(help="Constraint, such as ttft_p9
 Limits = Annotated[list[str] | None, typer.Option(help="Limit, such as experiments=10 or hours=8.")]
 LlmUrl = Annotated[str, typer.Option(help="OpenAI-compatible endpoint that proposes.")]
 LlmModel = Annotated[str, typer.Option(help="Name of the model at that endpoint.")]
-OwnIdeas = Annotated[Path | None, typer.Option("--try", help="TOML file of your own [[idea]]s, tried first.")]
+OwnIdeas = Annotated[
+    Path | None, typer.Option("--try", help="TOML file of your own [\\[idea]]s, tried first.")
+]
 AcceptNew = Annotated[bool, typer.Option("--accept-new", help="Accept an unknown SSH host key.")]
 SshConfig = Annotated[str, typer.Option(help="SSH configuration file.")]
 SimSeed = Annotated[int | None, typer.Option(help="World of the simulated machine.")]

@@ -79,3 +79,4 @@ def test_one_object_and_an_object_a_line_are_not_both_printed(tmp_path: Path) ->
     settings(tmp_path)
     refused = moeagent(tmp_path, "run", "--json", "--json-events", code=2)
     assert "choose one of them" in refused.stderr
+    assert not (tmp_path / "runs").exists()
