@@ -7,6 +7,7 @@ there would be none now.
 from collections.abc import Callable
 from typing import Any
 
+from moeagent.agent.judge import Judgement
 from moeagent.agent.loop import OpenLaunch, boundary
 from moeagent.agent.own_ideas import OwnIdeasFirst
 from moeagent.agent.policy import confirmation_of, judgement_of, launches_left
@@ -89,13 +90,13 @@ class SecondThoughts:
         if last is None or self._loop.facts is None:
             return None
         if last.hypothesis is None:
-            return self._judged(ideas[0]) if len(ideas) == 1 else None
+            return self._judged(ideas[0]).verdict if len(ideas) == 1 else None
         if last.hypothesis not in ideas or last.config.id == self._loop.incumbent.id:
             return None
-        return self._judged(last.hypothesis)
+        return self._judged(last.hypothesis).verdict
 
-    def _judged(self, idea: str) -> Verdict | None:
-        return judgement_of(self._loop, idea, self._left()).verdict
+    def _judged(self, idea: str) -> Judgement:
+        return judgement_of(self._loop, idea, self._left())
 
     def _facts(self, recorded: CampaignFacts) -> Record:
         found = self._state.surveyed
@@ -182,7 +183,7 @@ class SecondThoughts:
             raise NotDecidedHereError(f"it was {said[-1].answer} by {said[-1].by}")
         if recorded.hypothesis not in self._loop.course.candidates:
             raise NotDecidedHereError("the tape holds no launch of it")
-        found = judgement_of(self._loop, recorded.hypothesis, self._left())
+        found = self._judged(recorded.hypothesis)
         if found.verdict is None:
             raise NoDecisionError(f"it would stay open: {found.assessment.reason}")
         return found.verdict

@@ -3,16 +3,18 @@
 import tomllib
 from difflib import get_close_matches
 from pathlib import Path
-from typing import Any, get_args
+from typing import TYPE_CHECKING, Any, get_args
 
 from pydantic import ValidationError
 
 from moeagent.agent.pause import Slice
 from moeagent.agent.settings import LimitSettings
-from moeagent.agent.show.session import Output
 from moeagent.memory.errors import InputError
 from moeagent.memory.records import FlagValue
 from moeagent.memory.records.approval import Answer
+
+if TYPE_CHECKING:
+    from moeagent.agent.show.session import Output
 
 
 def limits(words: list[str]) -> dict[str, Any]:
@@ -40,7 +42,7 @@ def limits(words: list[str]) -> dict[str, Any]:
     return {"limits": given} if given else {}
 
 
-def output(as_json: bool, json_events: bool) -> Output:
+def output(as_json: bool, json_events: bool) -> "Output":
     """What goes to standard output. Raises InputError where two things should."""
     if as_json and json_events:
         raise InputError("--json prints one object, --json-events one a line: choose one of them")

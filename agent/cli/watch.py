@@ -16,7 +16,6 @@ def command(
 
     Example: moeagent watch last
     """
-    from moeagent.agent.show.as_json import print_line
     from moeagent.agent.show.follow import as_events, as_lines, follow, on_screen
     from moeagent.agent.show.text import console
     from moeagent.memory.run_folder import find_run
@@ -24,7 +23,7 @@ def command(
     folder, target = find_run(runs, run), console()
     try:
         if json_events:
-            follow(folder, as_events(print_line))
+            follow(folder, as_events(typer.echo))
         elif target.is_terminal and not target.is_dumb_terminal:
             on_screen(folder, target)
         else:

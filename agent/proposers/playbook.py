@@ -56,7 +56,7 @@ class Playbook:
         if self._predictor is not None:
             candidates = _informed(candidates, view, self._predictor)
         surrogate = Surrogate(question)
-        suspicion = Suspicion(view, question.book, question.spelling)
+        suspicion = Suspicion(question)
         suspected = (_suspected(candidate, view, suspicion) for candidate in candidates)
         ranked = rank(map(surrogate.corrected, suspected), question)
         together = bundle(ranked, question)

@@ -7,10 +7,8 @@ likely to kill, by Bayes' rule from what the book says of its risk; a survivor c
 import math
 from collections.abc import Iterable
 
-from moeagent.agent.proposers.book import Book
 from moeagent.agent.proposers.history import value
-from moeagent.agent.proposers.spelling import Spelling
-from moeagent.agent.proposers.view import CampaignView
+from moeagent.agent.proposers.question import Question
 from moeagent.memory.records import ConfigChange, FlagValue, Launch, LaunchOutcome, ServerConfig
 
 DEATHS = (LaunchOutcome.DIED_STARTING, LaunchOutcome.HUNG_STARTING, LaunchOutcome.DIED_SERVING)
@@ -26,8 +24,9 @@ Lever = tuple[str, FlagValue | None]
 class Suspicion:
     """Chances that levers kill, from the launches of one campaign."""
 
-    def __init__(self, view: CampaignView, book: Book, spelling: Spelling) -> None:
-        self._prior = _risks(book, spelling)
+    def __init__(self, question: Question) -> None:
+        view = question.view
+        self._prior = _risks(question)
         cleared = {
             lever
             for launch in view.launches
@@ -52,12 +51,12 @@ class Suspicion:
         return 1 - math.prod(1 - chance for chance in found)
 
 
-def _risks(book: Book, spelling: Spelling) -> dict[str, float]:
+def _risks(question: Question) -> dict[str, float]:
     """The highest risk of the moves that pull a knob, by knob under any of its spellings."""
     risks: dict[str, float] = {}
-    for move in book.move:
+    for move in question.book.move:
         for name in (*move.set_flags, *move.set_env):
-            for knob in spelling.all(name):
+            for knob in question.spelling.all(name):
                 risks[knob] = max(risks.get(knob, 0.0), move.risk)
     return risks
 

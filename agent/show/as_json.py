@@ -25,9 +25,3 @@ def _escaped(found: re.Match[str]) -> str:
 def print_json(value: Any) -> None:
     """One object on standard output."""
     sys.stdout.write(json_text(value) + "\n")
-
-
-def print_line(text: str) -> None:
-    """One line on standard output, which its reader has at once."""
-    sys.stdout.write(text + "\n")
-    sys.stdout.flush()

@@ -8,12 +8,13 @@ from pathlib import Path
 from types import TracebackType
 from typing import Literal, Self
 
+import typer
 from rich.console import Console
 from rich.live import Live
 
 from moeagent.agent.events import Asking, Decided, Event, Events, Progress, StepBegan, Warned
 from moeagent.agent.limits import model_hint, raise_hint
-from moeagent.agent.show.as_json import print_json, print_line
+from moeagent.agent.show.as_json import print_json
 from moeagent.agent.show.follow import streamed
 from moeagent.agent.show.lines import lines_of
 from moeagent.agent.show.log import best_text, hypotheses_table, measured_table
@@ -97,7 +98,7 @@ def watched(folder: RunFolder, root: Path, *, output: Output, command: str = "mo
     events = Events()
     error: MoeagentError | None = None
     pulse = PulseWriter(folder)
-    stream = streamed(folder, print_line) if output == "events" else nullcontext()
+    stream = streamed(folder, typer.echo) if output == "events" else nullcontext()
     with stream, Watch(target, folder) as watch:
         events.listeners += [pulse, watch]
         try:

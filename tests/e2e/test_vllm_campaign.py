@@ -150,15 +150,14 @@ def test_the_same_engine_over_ssh(tmp_path: Path, short: str) -> None:
     )
     host = f'target = "box"\nssh_config = "{tmp_path}/ssh_config"\nfolder = "{tmp_path}/remote"'
     write_settings(
-        tmp_path, short, REMOTE, host=host, baseline=1, seqs=16, body="{}", experiments=4, launches=12
+        tmp_path, short, REMOTE, host=host, baseline=1, seqs=16, body="{}", experiments=4, launches=8
     )
     try:
         found = campaign(tmp_path)
     finally:
         server.stop()
     too_small, shorter_steps, experts, compiled = (found[f"H{n}"] for n in range(1, 5))
-    # On a machine with many cores compiling may really pay; nothing else may be said to.
-    assert {h["id"] for h in found.values() if h["verdict"]["kind"] == "improved"} <= {compiled["id"]}
+    assert "improved" not in [h["verdict"]["kind"] for h in found.values()]
 
     assert failures(too_small) == ["oom.kv_pool.startup"]
     assert too_small["pivots"][0]["remedy"].startswith("--max-model-len 1024 -> ")

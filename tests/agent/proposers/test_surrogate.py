@@ -110,8 +110,7 @@ def dies(play):
 
 
 def risk(view, name: str) -> float:
-    question = Playbook().question(view)
-    return Suspicion(view, question.book, question.spelling).risk(view.incumbent, flags(name))
+    return Suspicion(Playbook().question(view)).risk(view.incumbent, flags(name))
 
 
 def test_every_part_of_a_dead_bundle_is_suspected(sm120_view, dies):
