@@ -2,7 +2,7 @@
 
 import time
 from collections.abc import Callable, Iterator
-from contextlib import contextmanager
+from contextlib import contextmanager, suppress
 from itertools import islice
 from threading import Event, Thread
 from typing import Any
@@ -36,6 +36,8 @@ def follow(folder: RunFolder, show: Show, over: Event | None = None) -> None:
     for _ in _growth(folder, over):
         decisions = [entry for entry in folder.read_tape().entries if entry.type == "decision"]
         now = standing(folder)
+        if over is not None and not (now.ended or now.worker or over.is_set()):
+            continue  # this process takes up its own run in a moment: it is not cut off
         show(now, list(islice(decisions, seen, None)))
         seen = len(decisions)
         if over is None and (now.ended or not now.worker):
@@ -76,7 +78,12 @@ def as_events(write: Callable[[str], Any]) -> Show:
 def streamed(folder: RunFolder, write: Callable[[str], Any]) -> Iterator[None]:
     """The events of a run that this process works on, written beside the work until it is over."""
     over = Event()
-    thread = Thread(target=follow, args=(folder, as_events(write), over), daemon=True)
+
+    def tell() -> None:
+        with suppress(BrokenPipeError):  # its reader left: the run goes on
+            follow(folder, as_events(write), over)
+
+    thread = Thread(target=tell, daemon=True)
     thread.start()
     try:
         yield

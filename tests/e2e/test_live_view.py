@@ -71,6 +71,8 @@ def test_a_run_tells_programs_each_decision_once_and_people_what_comes_next(tmp_
     told = decisions(ran.stdout)
     assert told == decisions(moeagent(tmp_path, "watch", "told", "--json-events").stdout)
     assert "launch" in [event["kind"] for event in told]
+    statuses = {event["status"] for event in map(json.loads, ran.stdout.splitlines()) if "status" in event}
+    assert statuses == {"under way", "finished"}
     assert json.loads(ran.stdout.splitlines()[-1])["status"] == "finished"
     assert "moeagent report told" in ran.stderr
 
