@@ -20,6 +20,7 @@ class RunView:
         ledger: Ledger,
         ended: Json | None = None,
         changed: Json | None = None,
+        goal: Json | None = None,
     ) -> None:
         self.run = run
         self.header = header
@@ -27,6 +28,8 @@ class RunView:
         self._ended = ended
         self.changed: Json = changed or {}
         """Settings that a fork began with in place of its parent's."""
+        self.goal_settings: Json = goal or header["settings"]["goal"]
+        """The goal with its constraints as it is by now: a fork may have another than its tape began with."""
 
     @classmethod
     def read(cls, folder: RunFolder) -> "RunView":
@@ -52,11 +55,11 @@ class RunView:
         last = tape.entries[-1]
         ended = last.body if last.type == "marker" and last.body["marker"] != "resume" else None
         ledger = Ledger.from_entries(entries)
-        return cls(tape.header["run"], tape.header, ledger, ended, _changed(tape))
+        return cls(tape.header["run"], tape.header, ledger, ended, _changed(tape), _goal(tape))
 
     def with_ledger(self, ledger: Ledger) -> "RunView":
         """The same run with other decisions."""
-        return RunView(self.run, self.header, ledger, self._ended, self.changed)
+        return RunView(self.run, self.header, ledger, self._ended, self.changed, self.goal_settings)
 
     @property
     def parent(self) -> tuple[str, int] | None:
@@ -72,7 +75,7 @@ class RunView:
     @property
     def goal(self) -> str:
         """The goal's name."""
-        return str(self.header["settings"]["goal"]["name"])
+        return str(self.goal_settings["name"])
 
     @property
     def ladder(self) -> tuple[int, ...]:
@@ -136,7 +139,7 @@ class RunView:
             "simulated": self.simulated,
             "parent": self.header.get("parent"),
             "changed": self.changed,
-            "goal": self.header["settings"]["goal"],
+            "goal": self.goal_settings,
             "workload": self.header["settings"]["workload"],
             "host": ledger.facts.host.model_dump(mode="json") if ledger.facts else None,
             "scope": ledger.facts.scope.model_dump(mode="json") if ledger.facts else None,
@@ -194,3 +197,11 @@ def _changed(tape: TapeFile) -> Json:
     parent = tape.header.get("parent")
     markers = (e.body for e in tape.entries if e.type == "marker" and parent and e.line_no > parent["line"])
     return next((body.get("amend", {}) for body in markers if body["marker"] == "resume"), {})
+
+
+def _goal(tape: TapeFile) -> Json:
+    goal: Json = dict(tape.header["settings"]["goal"])
+    for entry in tape.entries:
+        if entry.type == "marker":
+            goal |= entry.body.get("amend", {}).get("goal", {})
+    return goal

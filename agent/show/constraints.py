@@ -22,7 +22,7 @@ class Check:
 
 def goal_of(view: RunView) -> Goal:
     """What the run optimises, with its constraints."""
-    return Goal.model_validate(view.header["settings"]["goal"])
+    return Goal.model_validate(view.goal_settings)
 
 
 def constraint_text(constraint: Constraint) -> str:

@@ -21,7 +21,7 @@ def equal_launches(view: RunView) -> list[list[str]]:
     """
     baseline, best = view.ledger.baseline, view.best
     configs = [("baseline", baseline), ("best", best if best != baseline else None)]
-    counts = float(view.header["settings"]["goal"]["min_effect"])
+    counts = float(view.goal_settings["min_effect"])
     return [
         [name, str(concurrency), *_cells(rungs, counts)]
         for name, config in configs

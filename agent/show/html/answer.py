@@ -2,12 +2,13 @@
 
 from dataclasses import dataclass
 
-from moeagent.agent.show.constraints import constraints_sentence
-from moeagent.agent.show.curves import Curve, Point
+from moeagent.agent.show.constraints import checks, constraints_sentence
+from moeagent.agent.show.curves import Curve, Point, Role
 from moeagent.agent.show.html.measured import constraint_table
 from moeagent.agent.show.html.table import Table
 from moeagent.agent.show.html.words import count, sentence
 from moeagent.agent.show.text import config_text, effect_text, percent, rate
+from moeagent.memory.records import ServerConfig
 from moeagent.memory.run_view import RunView
 
 
@@ -39,8 +40,8 @@ def answer(view: RunView, curves: tuple[Curve, ...]) -> Answer | None:
         why=_why(view),
         command=view.command_of(view.best) or "",
         settings=config_text(view.best),
-        baseline_top=_top(curves, "baseline"),
-        best_top=_top(curves, "best"),
+        baseline_top=_top(view, curves, "baseline", view.ledger.baseline),
+        best_top=_top(view, curves, "best", view.best),
         constraints=constraints_sentence(view, view.best),
         constraint_table=constraint_table(view, view.best),
     )
@@ -67,9 +68,12 @@ def _why(view: RunView) -> str:
     return f"{told}{sentence(reason[:1].upper() + reason[1:])}"
 
 
-def _top(curves: tuple[Curve, ...], role: str) -> str:
-    """The highest mean throughput of the curve in this role, with its concurrency."""
-    points: list[Point] = [p for c in curves if c.role == role for p in c.points]
+def _top(view: RunView, curves: tuple[Curve, ...], role: Role, config: ServerConfig | None) -> str:
+    """The highest mean throughput in this role where the constraints hold, with its concurrency."""
+    broken = {c.concurrency for c in checks(view, config) if not c.holds} if config else set[int]()
+    points: list[Point] = [
+        p for c in curves if c.role == role for p in c.points if p.concurrency not in broken
+    ]
     if not points:
         return ""
     top = max(points, key=lambda p: p.tok_s)

@@ -118,6 +118,9 @@ def test_constraints_are_checked_at_each_concurrency(made: RunFolder) -> None:
     assert constraints_sentence(view, view.best) == (
         "It holds ttft p99 at most 2 s at concurrency 1, 10, 64, not at 256."
     )
+    told = answer(view, curves(view))
+    assert told is not None
+    assert told.best_top.endswith(" at 64")
 
 
 def test_tree_lifts_what_builds_on_an_accepted_change(made: RunFolder) -> None:
