@@ -17,9 +17,9 @@ TIMEOUT_S = 240
 
 @pytest.fixture
 def clone(tmp_path: Path) -> Path:
-    """What the commands of a page find: the examples and the committed run."""
+    """What the commands of a page find: the examples and the committed runs."""
     folder = tmp_path / "moeagent"
-    for name in ("examples", "runs/example-sm120", "runs/example-h200-vllm"):
+    for name in ("examples", "runs/example-sm120", "runs/example-h200-vllm", "runs/example-h200-fp8"):
         shutil.copytree(ROOT / name, folder / name)
     return folder
 
