@@ -1,5 +1,7 @@
 """The verdict on one hypothesis: did it fail, is it in force, is it right, and then what the numbers say."""
 
+from collections.abc import Sequence
+
 from moeagent.memory.records import (
     EngineFacts,
     Goal,
@@ -37,6 +39,9 @@ class Case(Record):
     """All launches of the hypothesis's final configuration, oldest first."""
     noise: NoiseModel
     plan: Plan
+    ladder: tuple[int, ...] = ()
+    """Concurrencies at which both sides are compared; none means all. A canary rung is asked of one side:
+    it says where a server dies, and the best value of all has nothing to be compared with there."""
     launches_left: int
     """Besides the reserve for the confirmation."""
     facts: EngineFacts | None = None
@@ -62,9 +67,28 @@ def judge(case: Case) -> Judgement:
     """The verdict as soon as one is possible; call it after every launch of either side."""
     if not case.candidate:
         return _open("candidate", "not launched yet")
-    settled = _failed(case) or _unusable(case) or _no_op(case) or _wrong(case) or _broke(case)
+    settled = _failed(case)
+    if settled is not None:
+        return settled
+    case = _on_the_ladder(case)
+    settled = _unusable(case) or _no_op(case) or _wrong(case) or _broke(case)
     found = settled or _by_numbers(case)
     return _unchecked(case, found) or found
+
+
+def _on_the_ladder(case: Case) -> Case:
+    sides = {side: on_the_ladder(getattr(case, side), case.ladder) for side in ("incumbent", "candidate")}
+    return case.model_copy(update=sides)
+
+
+def on_the_ladder(launches: Sequence[Launch], ladder: Sequence[int]) -> tuple[Launch, ...]:
+    """The launches with the rungs of the ladder alone; with all of them when there is no ladder."""
+    if not ladder:
+        return tuple(launches)
+    return tuple(
+        launch.model_copy(update={"rungs": tuple(r for r in launch.rungs if r.concurrency in ladder)})
+        for launch in launches
+    )
 
 
 def _by_numbers(case: Case) -> Judgement:

@@ -1,7 +1,7 @@
 """What the launches say about the open ideas, and which launch comes next."""
 
 from moeagent.agent.course import Confirming
-from moeagent.agent.judge import Case, Judgement, judge
+from moeagent.agent.judge import Case, Judgement, judge, on_the_ladder
 from moeagent.agent.loop import Loop
 from moeagent.agent.provisional import worth_building_on
 from moeagent.agent.spending import no_more_experiments
@@ -65,6 +65,7 @@ def judgement_of(loop: Loop, hypothesis_id: str, left: int) -> Judgement:
             candidate=tuple(loop.ledger.launches_of(candidate)),
             noise=noise_of(loop),
             plan=plan_of(loop),
+            ladder=loop.settings.workload.ladder,
             launches_left=left,
             facts=loop.surveyed.engine,
             output=loop.outputs.verdict_on(candidate),
@@ -157,21 +158,12 @@ def confirmation_of(loop: Loop) -> Confirmation:
     """What the fresh launches say, with the headline held down by all launches of both."""
     confirming = loop.course.confirming
     fresh = loop.ledger.launches[confirming.first :] if confirming else []
-    goal, noise = loop.settings.goal, noise_of(loop)
+    goal, noise, ladder = loop.settings.goal, noise_of(loop), loop.settings.workload.ladder
     price = loop.settings.host.price_per_hour
-    baseline, champion = loop.baseline.id, loop.incumbent.id
-    overall = overall_gain(
-        goal,
-        [launch for launch in loop.ledger.launches if launch.config.id == baseline],
-        [launch for launch in loop.ledger.launches if launch.config.id == champion],
-        noise,
-        price_per_hour=price,
-    )
-    return confirm(
-        goal,
-        [launch for launch in fresh if launch.config.id == baseline],
-        [launch for launch in fresh if launch.config.id == champion],
-        noise,
-        overall=overall,
-        price_per_hour=price,
-    )
+    sides = (loop.ledger.launches_of(config) for config in (loop.baseline, loop.incumbent))
+    before, after = (on_the_ladder(side, ladder) for side in sides)
+    overall = overall_gain(goal, before, after, noise, price_per_hour=price)
+    ids = {launch.id for launch in fresh}
+    once_more = tuple(launch for launch in before if launch.id in ids)
+    anew = tuple(launch for launch in after if launch.id in ids)
+    return confirm(goal, once_more, anew, noise, overall=overall, price_per_hour=price)

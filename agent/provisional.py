@@ -21,7 +21,7 @@ RISKY = 0.2
 LAUNCH_SD = 0.02
 """Launch noise that is assumed while no configuration was launched twice: one to two per cent is usual."""
 NO_IDEA = Gain(0.0, 0.1)
-"""Belief in a hypothesis without a prediction."""
+"""Belief in a hypothesis without a prediction, and in what a remedy made of one."""
 
 
 def worth_building_on(loop: Loop, hypothesis: Hypothesis, found: Judgement, noise: NoiseFloor) -> bool:
@@ -38,11 +38,16 @@ def worth_building_on(loop: Loop, hypothesis: Hypothesis, found: Judgement, nois
 
 def expected(loop: Loop, hypothesis: Hypothesis) -> Gain:
     """What the hypothesis said about the goal's rung; a language model's word is no evidence."""
-    if hypothesis.source == "model":
+    if hypothesis.source == "model" or _pivoted(loop, hypothesis):
         return NO_IDEA
     rung = goal_rung(loop.view())
     said = next((p for p in hypothesis.predicted if p.concurrency == rung), None)
     return NO_IDEA if said is None else Gain.between(said.low, said.high)
+
+
+def _pivoted(loop: Loop, hypothesis: Hypothesis) -> bool:
+    parent = loop.view().config(hypothesis.parent)
+    return parent is None or parent.apply(hypothesis.change) != loop.course.candidates[hypothesis.id]
 
 
 def belief_after(prior: Gain, found: Assessment, noise: NoiseFloor) -> Gain:

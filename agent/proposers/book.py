@@ -67,6 +67,8 @@ class Move(Record):
     unsure: float = Field(default=0.0, ge=0)
     """Least standard deviation of the predictor's word on this move: for what it cannot know, such as how
     many drafted tokens are accepted."""
+    contrary: bool = False
+    """It goes against what is usual, and belongs to a check of what is only believed."""
     together: bool = False
     """Its parts pay only together: what they did apart says nothing about it."""
     on_success: tuple[str, ...] = ()

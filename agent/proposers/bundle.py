@@ -2,10 +2,11 @@
 
 Only ideas that probably pay and hardly ever crash go together, while each still applies after the others.
 When a bundle fails, its parts are tried apart: two parts of a failed bundle never share a bundle again.
+Late in a campaign, when nothing promises much, what is left is screened: many small ideas in one launch.
 """
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple
 
 from moeagent.agent.proposers.beliefs import Gain
@@ -22,6 +23,10 @@ LIKELY_IN_HASTE = 0.55
 """The same where fewer launches are left than ideas: apart, most of them would never be tried."""
 SAFE = 0.12
 """A part may crash with at most this chance."""
+SMALL_LOSS = 0.01
+"""An idea may be believed to cost this much and still be screened together with others."""
+SMALL_SD = 0.035
+"""An idea that may do more than about this deserves a launch of its own."""
 SHARE = 0.1
 """A part must promise at least this share of the smallest effect that counts."""
 OVERLAP = 0.8
@@ -48,7 +53,15 @@ class _Parts(NamedTuple):
     def worth(self) -> float:
         """Expected relative improvement of the launch: a risky part can cost more than it adds."""
         each = sorted((p.gain.expected_improvement() * p.candidate.doubt for p in self.ranked), reverse=True)
-        promised = each[0] + OVERLAP * sum(each[1:])
+        return self._per_launch(each[0] + OVERLAP * sum(each[1:]))
+
+    def surprise(self) -> float:
+        """The same where nothing is promised: what the sum of many unknowns may bring."""
+        gains = [part.gain for part in self.ranked]
+        together = Gain(sum(g.mean for g in gains), math.hypot(*(g.sd for g in gains)))
+        return self._per_launch(together.expected_improvement())
+
+    def _per_launch(self, promised: float) -> float:
         cost = max(part.candidate.cost for part in self.ranked) * (1 + CRASH_COST * self.risk)
         return promised * (1 - self.risk) / cost
 
@@ -58,14 +71,39 @@ def bundle(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
     worth = SHARE * question.view.goal.min_effect
     likely = _likely(ranked, worth, question)
     able = [r for r in ranked if r.score >= worth and _can_share(r, likely)]
+    parts = _grown(able, _Parts.worth, question)
+    return None if parts is None else _ranked(parts, question)
+
+
+def screen(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
+    """Small, safe ideas of unknown sign in one launch, or None when fewer than two can share it.
+
+    Apart they are worth no launch each; together one of them, or a pair that pays only as a pair, may show.
+    """
+    able = sorted(filter(_is_small, ranked), key=lambda r: -r.gain.expected_improvement())
+    parts = _grown(able, _Parts.surprise, question)
+    if parts is None:
+        return None
+    found = _ranked(parts, question)
+    return None if found is None else found._replace(score=round(parts.surprise(), 6))
+
+
+def _is_small(ranked: Ranked) -> bool:
+    candidate, gain = ranked.candidate, ranked.gain
+    small = gain.mean >= -SMALL_LOSS and gain.sd <= SMALL_SD and candidate.risk <= SAFE / 2
+    return small and _is_whole(candidate)
+
+
+def _grown(able: Sequence[Ranked], worth: Callable[[_Parts], float], question: Question) -> _Parts | None:
+    """The first with every other that makes it worth more; None when it stays alone."""
     if not able:
         return None
     parts = _Parts((able[0],), able[0].candidate.change)
     for other in able[1:]:
         joined = _joined(parts, other, question) if len(parts.ranked) < MAX_PARTS else None
-        if joined is not None and joined.worth() > parts.worth():
+        if joined is not None and worth(joined) > worth(parts):
             parts = joined
-    return _ranked(parts, question) if len(parts.ranked) > 1 else None
+    return parts if len(parts.ranked) > 1 else None
 
 
 def _likely(ranked: Sequence[Ranked], worth: float, question: Question) -> float:
@@ -76,9 +114,12 @@ def _likely(ranked: Sequence[Ranked], worth: float, question: Question) -> float
 
 def _can_share(ranked: Ranked, likely: float) -> bool:
     candidate = ranked.candidate
-    if candidate.move.split(":")[0] in APART or candidate.doubt < CERTAIN:
-        return False
-    return ranked.gain.chance() >= likely and candidate.risk <= SAFE
+    return _is_whole(candidate) and ranked.gain.chance() >= likely and candidate.risk <= SAFE
+
+
+def _is_whole(candidate: Candidate) -> bool:
+    """Whether it may share a launch at all: no combination already, and no doubt whether it applies."""
+    return candidate.move.split(":")[0] not in APART and candidate.doubt >= CERTAIN
 
 
 def _joined(parts: _Parts, other: Ranked, question: Question) -> _Parts | None:

@@ -35,6 +35,8 @@ class Candidate(NamedTuple):
     """Least standard deviation of the predictor's word."""
     guessed: bool = False
     """Its gains are ranks without a measurement behind them: a predictor that contradicts is believed."""
+    untested: bool = False
+    """It takes back what is only believed: beliefs that no launch tested apart are wrong now and then."""
     together: bool = False
     """What its parts did apart says nothing about it."""
 

@@ -104,12 +104,14 @@ class Past:
         return doubt * (TURN_BACK_DOUBT if self._turns_back(change, move) else 1.0)
 
     def _turns_back(self, change: ConfigChange, move: str) -> bool:
-        """Whether it takes back what this run adopted, under another name than undoing."""
-        after = self.view.incumbent.apply(change)
+        """Whether it takes back what this run adopted and still has, under another name than undoing."""
+        now = self.view.incumbent
+        after = now.apply(change)
         return not move.startswith("undo:") and any(
             trial.improved and value(after, knob) == value(trial.parent, knob) != value(trial.child, knob)
             for trial in self.trials
             for knob in change.knobs()
+            if value(now, knob) == value(trial.child, knob)
         )
 
     def _earlier(self, change: ConfigChange) -> float:

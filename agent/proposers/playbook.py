@@ -4,7 +4,7 @@ from collections.abc import Iterable, Iterator
 
 from moeagent.agent.proposers.beliefs import blend, excess_risk, predictor_sd
 from moeagent.agent.proposers.book import Book, load_book
-from moeagent.agent.proposers.bundle import bundle
+from moeagent.agent.proposers.bundle import bundle, screen
 from moeagent.agent.proposers.candidate import Candidate
 from moeagent.agent.proposers.drafting import draft
 from moeagent.agent.proposers.limits import Limit
@@ -59,8 +59,8 @@ class Playbook:
         suspicion = Suspicion(question)
         suspected = (_suspected(candidate, view, suspicion) for candidate in candidates)
         ranked = rank(map(surrogate.corrected, suspected), question)
-        together = bundle(ranked, question)
-        return ranked if together is None else tuple(sorted((together, *ranked), key=order))
+        more = [x for x in (bundle(ranked, question), screen(ranked, question)) if x is not None]
+        return tuple(sorted((*more, *ranked), key=order))
 
     def question(self, view: CampaignView) -> Question:
         """The view with what is derived from it: limits, history, spelling."""

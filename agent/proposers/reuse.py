@@ -126,13 +126,7 @@ def _only(change: ConfigChange, parts: str, question: Question) -> ConfigChange:
     moves = [m for m in question.book.move if m.id in parts.split("+")]
     touched = [name for m in moves for name in (*m.set_flags, *m.removed_flags)]
     flags = {spelling for flag in touched for spelling in question.spelling.all(flag)}
-    variables = {name for m in moves for name in (*m.set_env, *m.removed_env)}
-    return ConfigChange(
-        set_flags={k: v for k, v in change.set_flags.items() if k in flags},
-        remove_flags=tuple(k for k in change.remove_flags if k in flags),
-        set_env={k: v for k, v in change.set_env.items() if k in variables},
-        remove_env=tuple(k for k in change.remove_env if k in variables),
-    )
+    return change.only(flags | {name for m in moves for name in (*m.set_env, *m.removed_env)})
 
 
 def known_winners(question: Question) -> Iterator[Candidate]:

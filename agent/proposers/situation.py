@@ -8,6 +8,9 @@ from moeagent.agent.proposers.spelling import Spelling
 from moeagent.agent.proposers.view import CampaignView
 from moeagent.memory.records import Constraint, Rung
 
+AS_GOOD = 0.05
+"""Of rungs this close to the best the highest decides: what lifts the limit shows there first."""
+
 
 def goal_rung(view: CampaignView) -> int:
     """The concurrency at which the goal is decided: the best rung that holds the constraints.
@@ -22,8 +25,9 @@ def goal_rung(view: CampaignView) -> int:
         for rung in view.rungs_of(view.incumbent)
         if rung.concurrency in ladder and _holds_all(rung, view.goal.constraints)
     ]
-    best = max(rungs, key=lambda r: r.output_tok_s or 0.0, default=None)
-    return best.concurrency if best else max(view.workload.ladder)
+    best = max((r.output_tok_s or 0.0 for r in rungs), default=0.0)
+    as_good = [r.concurrency for r in rungs if (r.output_tok_s or 0.0) >= best * (1 - AS_GOOD)]
+    return max(as_good, default=max(view.workload.ladder))
 
 
 def limits_of(view: CampaignView, book: Book, spelling: Spelling) -> tuple[Limit, ...]:

@@ -10,6 +10,7 @@ from moeagent.agent.proposers.expression import UnknownFactError
 from moeagent.agent.proposers.question import Question
 from moeagent.agent.proposers.reuse import combinations_of_near_winners, known_winners, undo_winners
 from moeagent.agent.proposers.steps import knob_steps
+from moeagent.agent.proposers.untested import untested_advice
 from moeagent.memory.records import ConfigChange
 
 
@@ -60,4 +61,12 @@ def _change_of(move: Move, question: Question) -> ConfigChange | None:
     return question.settle(ConfigChange(set_flags=flags, set_env=env, **removed))
 
 
-_SOURCES = (book_moves, knob_steps, combinations_of_near_winners, undo_winners, known_winners, declared_knobs)
+_SOURCES = (
+    book_moves,
+    knob_steps,
+    combinations_of_near_winners,
+    undo_winners,
+    untested_advice,
+    known_winners,
+    declared_knobs,
+)

@@ -2,11 +2,12 @@
 
 A configuration's logarithmic speed is the sum of its levers' effects. A lever is one knob set to one value;
 its prior is what the hypothesis that first pulled it predicted. Several levers pulled in one launch share its
-surprise by their variances, and a launch without one of them tells them apart.
+surprise by their variances, and a launch without one of them tells them apart. A numeric knob has a slope
+beside: what one of its values showed says something of the next.
 """
 
 import math
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Container, Iterator, Mapping, Sequence
 from typing import TYPE_CHECKING, NamedTuple
 
 from moeagent.agent.proposers.beliefs import Gain, interpolate
@@ -15,7 +16,10 @@ from moeagent.agent.proposers.history import Trial, value
 from moeagent.agent.proposers.layout import layout
 from moeagent.agent.proposers.question import Question
 from moeagent.agent.proposers.situation import goal_rung
-from moeagent.memory.records import FlagValue, Launch, ServerConfig
+from moeagent.agent.proposers.slopes import Slopes
+from moeagent.agent.proposers.untested import MOVE as UNTESTED
+from moeagent.agent.proposers.untested import contrary_gain, contrary_moves
+from moeagent.memory.records import FlagValue, Hypothesis, Launch, ServerConfig
 
 if TYPE_CHECKING:
     import numpy as np
@@ -25,6 +29,13 @@ LAUNCH_SD = 0.02
 """Launch noise that is assumed: one to two per cent is usual on a quiet host."""
 INTERACTION_SD = 0.01
 """What a combination may differ from the sum of its levers."""
+SLOPE_SD = 0.02
+"""Effect of doubling a number, before any launch: of either sign."""
+ONE_IN_FOUR = 0.674
+"""Deviations beyond which one value in four lies. Of what was adopted in company and never tested apart that
+much is taken to be wrong: no measurement stands behind it."""
+WRONG_BY = 0.08
+"""Beliefs that promise more than this do not make the check of them worth more."""
 UNKNOWN_LEVER = Gain(0.0, 0.03)
 """A knob that a remedy changed and no hypothesis spoke of."""
 FOREIGN_IDEA = Gain(0.0, 0.3)
@@ -58,21 +69,28 @@ class Surrogate:
         self._rung = goal_rung(question.view)
         self._levers: dict[Key, Lever] = {}
         for trial in question.past.trials:
-            said = next((p for p in trial.hypothesis.predicted if p.concurrency == self._rung), None)
-            own = trial.hypothesis.source == "playbook"
-            gain = Gain.between(said.low, said.high) if said and own else FOREIGN_IDEA
-            for key, lever in self._pulled(trial.parent, trial.child, gain, trial.hypothesis.move):
+            said, move = self._said(trial.hypothesis), trial.hypothesis.move
+            for key, lever in self._pulled(trial.parent, trial.child, said, move):
                 self._levers.setdefault(key, lever)
         for trial in question.past.trials:
             self._doubt_what_surprised(trial)
-        self._order = sorted(self._levers, key=str)
         self._measured = tuple(self._with_levers(x) for x in question.view.launches if x.rungs)
+        self._slopes = Slopes(question, [launch.config for launch, _ in self._measured])
+        self._order = sorted(self._levers, key=str)
         self._learnt = self._learn() if self._levers else None
         self._layouts: dict[Key, set[str]] = {}
         for launch, present in self._measured:
             here = layout(launch.config)
             for key in present:
                 self._layouts.setdefault(key, set()).add(here)
+
+    def _said(self, hypothesis: Hypothesis) -> Gain:
+        """What the hypothesis promised of the levers that it pulled first."""
+        if hypothesis.move == UNTESTED:
+            return contrary_gain(contrary_moves(self._question, hypothesis.change), self._rung)
+        said = next((p for p in hypothesis.predicted if p.concurrency == self._rung), None)
+        own = hypothesis.source == "playbook"
+        return Gain.between(said.low, said.high) if said and own else FOREIGN_IDEA
 
     def corrected(self, candidate: Candidate) -> Candidate:
         """The candidate with its gains as the launches so far let them appear."""
@@ -81,6 +99,9 @@ class Surrogate:
         found = None if untried else self._posterior(candidate, gain)
         if found is None:
             return candidate
+        if candidate.untested and found.mean < 0:
+            found = found._replace(sd=max(found.sd, -found.mean / ONE_IN_FOUR))
+            candidate = candidate._replace(doubt=candidate.doubt * min(1.0, WRONG_BY / -found.mean))
         shift = found.mean - gain.mean
         gains = {c: Gain(g.mean + shift, found.sd) for c, g in candidate.gains.items()}
         return candidate._replace(gains=gains)
@@ -94,7 +115,7 @@ class Surrogate:
         said = dict(self._pulled(incumbent, child, gain, candidate.move))
         own = said | self._levers
         before, after = (set(self._features(config, own)) for config in (incumbent, child))
-        signs = np.array([(k in after) - (k in before) for k in self._order])
+        signs = np.array(self._row(after, child)) - np.array(self._row(before, incumbent))
         if self._learnt is None or not signs.any():
             return None
         new = [own[k] for k in after - before if k in own and k not in self._levers]
@@ -117,9 +138,11 @@ class Surrogate:
         """Widen what was believed of each lever of a launch that nobody foresaw: any may be the cause."""
         if not trial.effect:
             return
-        pulled = [k for k in self._changed(trial.parent, trial.child) if k in self._levers]
+        before, after = (set(self._features(c, self._levers)) for c in (trial.parent, trial.child))
+        pulled = sorted((before ^ after) & self._levers.keys(), key=str)
         levers = [self._levers[k] for k in pulled]
-        missed = math.log1p(max(trial.effect, LEAST_MEAN)) - sum(lever.mean for lever in levers)
+        said = sum(self._levers[k].mean * (1 if k in after else -1) for k in pulled)
+        missed = math.log1p(max(trial.effect, LEAST_MEAN)) - said
         variance = sum(lever.sd**2 for lever in levers) + 2 * LAUNCH_SD**2
         more = (missed / SURPRISE) ** 2 - variance
         if more > 0:
@@ -135,10 +158,11 @@ class Surrogate:
         measured = self._rates()
         if not measured:
             return None
-        means = np.array([self._levers[k].mean for k in self._order])
-        sds = np.array([self._levers[k].sd for k in self._order])
-        rows = np.array([[k in present for k in self._order] for _, present in measured], dtype=float)
-        missed = np.array([rate for rate, _ in measured]) - rows @ means
+        levers = [self._levers[key] for key in self._order]
+        means = np.array([*(lever.mean for lever in levers), *(0.0 for _ in self._slopes.flags)])
+        sds = np.array([*(lever.sd for lever in levers), *(SLOPE_SD for _ in self._slopes.flags)])
+        rows = np.array([self._row(present, config) for _, present, config in measured], dtype=float)
+        missed = np.array([rate for rate, _, _ in measured]) - rows @ means
         process = GaussianProcessRegressor(
             kernel=DotProduct(sigma_0=1.0, sigma_0_bounds="fixed"),
             alpha=LAUNCH_SD**2 + INTERACTION_SD**2,
@@ -194,10 +218,14 @@ class Surrogate:
             weights.update(dict.fromkeys(touched, sd / math.sqrt(max(len(touched), 1))))
         return weights
 
-    def _rates(self) -> tuple[tuple[float, frozenset[Key]], ...]:
+    def _row(self, present: Container[Key], config: ServerConfig) -> list[float]:
+        """How strongly each lever is pulled, and how far each numeric knob has moved."""
+        return [*(float(key in present) for key in self._order), *self._slopes.doublings(config)]
+
+    def _rates(self) -> tuple[tuple[float, frozenset[Key], ServerConfig], ...]:
         """Every launch's logarithm of output tok/s at the rung that the goal looks at, with its levers."""
         return tuple(
-            (math.log(rung.output_tok_s), present)
+            (math.log(rung.output_tok_s), present, launch.config)
             for launch, present in self._measured
             for rung in launch.rungs
             if rung.concurrency == self._rung and rung.usable and rung.output_tok_s

@@ -1,5 +1,6 @@
 """A server configuration and the change of one against another."""
 
+from collections.abc import Container
 from typing import Annotated, Self
 
 from pydantic import AfterValidator, Field, StrictBool, StrictFloat, StrictInt, StrictStr
@@ -39,6 +40,18 @@ class ConfigChange(Record):
     def is_empty(self) -> bool:
         """True when nothing would change."""
         return self == ConfigChange()
+
+    def only(self, knobs: Container[str]) -> Self:
+        """What of the change touches these flags and variables."""
+        return self.model_copy(
+            update={
+                "set_flags": {k: v for k, v in self.set_flags.items() if k in knobs},
+                "remove_flags": tuple(k for k in self.remove_flags if k in knobs),
+                "set_env": {k: v for k, v in self.set_env.items() if k in knobs},
+                "remove_env": tuple(k for k in self.remove_env if k in knobs),
+                "install": None,
+            }
+        )
 
     def knobs(self) -> tuple[str, ...]:
         """Names of everything that the change touches, sorted."""

@@ -105,6 +105,17 @@ def test_fewer_than_three_launches_a_side_are_never_improved(baseline):
     assert last.supported_gain is None
 
 
+def test_a_rung_that_only_one_side_was_asked_for_decides_nothing(baseline):
+    """A canary may be the best rung of all, and the incumbent was never asked for it."""
+    canary = _rungs(ladder=(1024,))[0].model_copy(update={"concurrency": 512})
+    slower = [launch.model_copy(update={"rungs": (*launch.rungs, canary)}) for launch in _good(0.6)]
+    verdict = _judge(baseline, slower, ladder=(1, 256, 1024)).verdict
+    assert verdict is not None
+    assert verdict.kind is VerdictKind.REGRESSED
+    assert verdict.goal_effect is not None
+    assert verdict.goal_effect.effect == pytest.approx(-0.4, abs=0.03)
+
+
 def test_nothing_measured_yet_asks_for_the_candidate(baseline):
     found = _judge(baseline, [])
     assert (found.verdict, found.need, found.assessment.pursue) == (None, "candidate", True)

@@ -3,14 +3,17 @@
 import pytest
 
 from moeagent.agent.proposers.beliefs import Gain, blend
+from moeagent.agent.proposers.bundle import screen
 from moeagent.agent.proposers.candidate import Candidate
 from moeagent.agent.proposers.playbook import Playbook
 from moeagent.agent.proposers.protocol import Draft
-from moeagent.agent.proposers.ranking import rank
+from moeagent.agent.proposers.ranking import Ranked, rank
+from moeagent.agent.proposers.situation import goal_rung
 from moeagent.agent.proposers.steps import knob_steps
 from moeagent.memory.records import ConfigChange, PredictedEffect, VerdictKind
 
 CAP = "--max-running-requests"
+CHANGE = ConfigChange(set_flags={"--never-launched": True})
 
 
 def idea(view, name: str, gain: float, risk: float) -> Candidate:
@@ -59,3 +62,60 @@ def test_a_step_goes_on_from_what_the_knob_alone_brought_not_from_what_it_brough
     assert not alone.guessed
     assert together.gains[peak].mean < 0.05
     assert together.guessed
+
+
+def ranked_idea(view, name: str, gain: Gain, risk: float = 0.02) -> Ranked:
+    change = ConfigChange(set_flags={f"--{name}": True})
+    gains = dict.fromkeys(view.workload.ladder, gain)
+    candidate = Candidate(name, "s", "w", "src", name, change, gains, risk=risk)
+    return Ranked(candidate, gain, gain.expected_improvement())
+
+
+def test_small_ideas_of_unknown_sign_share_a_launch_and_great_or_risky_ones_do_not(sm120_view):
+    ideas = [
+        ranked_idea(sm120_view, "a", Gain(0.0, 0.02)),
+        ranked_idea(sm120_view, "b", Gain(-0.004, 0.02)),
+        ranked_idea(sm120_view, "wild", Gain(0.0, 0.1)),
+        ranked_idea(sm120_view, "bad", Gain(-0.03, 0.02)),
+        ranked_idea(sm120_view, "fatal", Gain(0.0, 0.02), risk=0.2),
+    ]
+    question = Playbook().question(sm120_view)
+    together = screen(ideas, question)
+    assert together is not None
+    assert together.candidate.move == "a+b"
+    assert together.score > max(idea.score for idea in ideas[:2])
+    assert screen(ideas[:1], question) is None
+    assert screen([], question) is None
+
+
+def test_going_up_from_where_a_remedy_lowered_a_number_takes_nothing_back(sm120_view, play):
+    def to(view, value: float, kind: VerdictKind):
+        change = ConfigChange(set_flags={"--mem-fraction-static": value})
+        draft = Draft(
+            statement="s", reason="r", change=change, parent=view.incumbent.id, predicted=(),
+            refuted_by="x", source="playbook", move=f"to-{value}",
+        )  # fmt: skip
+        return play(view, draft, 0.1, kind)
+
+    def doubt(view) -> float:
+        change = ConfigChange(set_flags={"--mem-fraction-static": 0.92})
+        return Playbook().question(view).past.doubt(change, view.incumbent.apply(change).apply(CHANGE), "up")
+
+    raised = to(sm120_view, 0.94, VerdictKind.IMPROVED)
+    lowered = to(raised, 0.86, VerdictKind.IMPROVED)
+    assert doubt(raised) < 0.2
+    assert doubt(lowered) == 1.0
+
+
+def test_of_rungs_that_are_as_good_the_highest_decides(sm120_view):
+    def best(top: float) -> int:
+        view = sm120_view
+        rungs = tuple(
+            r.model_copy(update={"output_tok_s": top}) if r.concurrency == 1024 else r
+            for r in view.launches[-1].rungs
+        )
+        launch = view.launches[-1].model_copy(update={"rungs": rungs})
+        return goal_rung(view.model_copy(update={"launches": (launch,)}))
+
+    assert best(1400.0) == 1024
+    assert best(1200.0) == 256

@@ -89,6 +89,26 @@ def test_a_great_surprise_puts_in_question_what_was_thought_sure(sm120_view, pla
     assert surprising.mean < 0
 
 
+def test_a_loss_by_raising_a_number_speaks_for_lowering_it(sm120_view, play):
+    def cap(view, value: int) -> Draft:
+        change = ConfigChange(set_flags={"--max-running-requests": value})
+        return draft_of(view).model_copy(update={"change": change, "move": "m"})
+
+    def lowered(view) -> float:
+        change = ConfigChange(set_flags={"--max-running-requests": 1024})
+        gains = dict.fromkeys(view.workload.ladder, Gain(0.0, 0.05))
+        found = Surrogate(Playbook().question(view)).corrected(
+            Candidate("n", "s", "w", "x", "c", change, gains)
+        )
+        return found.gains[max(view.workload.ladder)].mean
+
+    assert lowered(sm120_view) == 0
+    raised = play(sm120_view, cap(sm120_view, 8192), -0.2, VerdictKind.REGRESSED)
+    paid = play(sm120_view, cap(sm120_view, 8192), 0.3, VerdictKind.NEUTRAL)
+    assert lowered(raised) > 0.005
+    assert lowered(paid) < lowered(raised)
+
+
 def test_equal_views_give_equal_figures(sm120_view, play):
     view = play(sm120_view, draft_of(sm120_view, "--one", "--two"), 0.05, VerdictKind.NEUTRAL)
     assert believed(view, "--one") == believed(view, "--one")
