@@ -86,6 +86,12 @@ class Move(Record):
         """The variables that it leaves out."""
         return tuple(name for name in self.remove if not name.startswith("-"))
 
+    @model_validator(mode="after")
+    def _plainly_contrary(self) -> Self:
+        if self.contrary and (self.remove or len(self.expressions()) > 1):
+            raise ValueError(f"move {self.id} is contrary: it may set plain values only, and remove nothing")
+        return self
+
     def expressions(self) -> tuple[str, ...]:
         """Every expression in the move."""
         values = (*self.set_flags.values(), *self.set_env.values())

@@ -23,6 +23,7 @@ RISKY = 0.12
 STRUCTURE = ("memory", "batching", "parallelism", "experts")
 """Categories whose moves decide what fits and how the model is laid out: their effects are not small."""
 UNKNOWN = Gain(0.0, 0.03)
+"""What advice that nobody tested may do, before the surrogate has its word."""
 
 
 def untested_advice(question: Question) -> Iterator[Candidate]:

@@ -39,6 +39,7 @@ def test_an_engine_without_a_book_has_an_empty_one():
         ({"when": "gpu_count > 1"}, "gpu_count"),
         ({"when": "gpus >"}, "not an expression"),
         ({"then": '["two"]'}, "names two, which does not exist"),
+        ({"then": '[]\ncontrary = true\nremove = ["--x"]'}, "one is contrary"),
     ],
 )
 def test_a_faulty_file_is_named_with_its_fault(fields, told):
