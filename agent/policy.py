@@ -33,7 +33,8 @@ def noise_of(loop: Loop) -> NoiseModel:
     launches = loop.ledger.launches
     if loop.noise is None or loop.noise[0] != len(launches):
         price = loop.settings.host.price_per_hour
-        found = noise_model(loop.settings.goal, launches, earlier=loop.surveyed.earlier, price_per_hour=price)
+        goal, compared = loop.settings.goal, on_the_ladder(launches, loop.settings.workload.ladder)
+        found = noise_model(goal, compared, earlier=loop.surveyed.earlier, price_per_hour=price)
         loop.noise = (len(launches), found)
     return loop.noise[1]
 

@@ -38,16 +38,11 @@ def worth_building_on(loop: Loop, hypothesis: Hypothesis, found: Judgement, nois
 
 def expected(loop: Loop, hypothesis: Hypothesis) -> Gain:
     """What the hypothesis said about the goal's rung; a language model's word is no evidence."""
-    if hypothesis.source == "model" or _pivoted(loop, hypothesis):
+    if hypothesis.source == "model" or loop.ledger.pivots_for(hypothesis.id):
         return NO_IDEA
     rung = goal_rung(loop.view())
     said = next((p for p in hypothesis.predicted if p.concurrency == rung), None)
     return NO_IDEA if said is None else Gain.between(said.low, said.high)
-
-
-def _pivoted(loop: Loop, hypothesis: Hypothesis) -> bool:
-    parent = loop.view().config(hypothesis.parent)
-    return parent is None or parent.apply(hypothesis.change) != loop.course.candidates[hypothesis.id]
 
 
 def belief_after(prior: Gain, found: Assessment, noise: NoiseFloor) -> Gain:

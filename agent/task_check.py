@@ -1,6 +1,7 @@
 """When the user's own check is run: on the baseline, and on what would be claimed."""
 
 from moeagent.agent.events import StepBegan
+from moeagent.agent.judge import on_the_ladder
 from moeagent.agent.loop import Loop, OpenLaunch
 from moeagent.agent.policy import ran
 from moeagent.memory.errors import InputError
@@ -37,10 +38,11 @@ def worth_asking(loop: Loop) -> bool:
     if draft.config.id == loop.baseline.id or not limits.prove_each_step:
         return True
     goal, price = loop.settings.goal, loop.settings.host.price_per_hour
+    ladder = loop.settings.workload.ladder
     before = ran(loop.ledger.launches_of(loop.incumbent))
     after = (*ran(loop.ledger.launches_of(draft.config)), measured(draft))
     series = [
-        goal_series(goal, side, strict=strict, price_per_hour=price)[0]
+        goal_series(goal, on_the_ladder(side, ladder), strict=strict, price_per_hour=price)[0]
         for side, strict in ((before, False), (after, True))
     ]
     if series[1] and not series[0]:

@@ -100,7 +100,7 @@ def flags(text: list[str]) -> dict[str, FlagValue]:
             raise InputError(
                 f"--flag {word!r}: write the engine's flag with its dashes, such as '--tp-size 8'"
             )
-        if " --" in value:
+        if " --" in f" {value}":
             raise InputError(f"--flag {word!r}: this is more than one flag: repeat --flag for each of them")
         found[name] = typed(value.strip()) if value.strip() else True
     return found

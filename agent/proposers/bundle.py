@@ -2,7 +2,7 @@
 
 Only ideas that probably pay and hardly ever crash go together, while each still applies after the others.
 When a bundle fails, its parts are tried apart: two parts of a failed bundle never share a bundle again.
-Late in a campaign, when nothing promises much, what is left is screened: many small ideas in one launch.
+What promises nothing either way is screened: many small ideas in one launch, once nothing better is left.
 """
 
 import math
@@ -23,8 +23,8 @@ LIKELY_IN_HASTE = 0.55
 """The same where fewer launches are left than ideas: apart, most of them would never be tried."""
 SAFE = 0.12
 """A part may crash with at most this chance."""
-SMALL_LOSS = 0.01
-"""An idea may be believed to cost this much and still be screened together with others."""
+SMALL_MEAN = 0.01
+"""An idea of which more is believed than this, for good or ill, is none of unknown sign."""
 SMALL_SD = 0.035
 """An idea that may do more than about this deserves a launch of its own."""
 SHARE = 0.1
@@ -80,7 +80,7 @@ def screen(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
 
     Apart they are worth no launch each; together one of them, or a pair that pays only as a pair, may show.
     """
-    able = sorted(filter(_is_small, ranked), key=lambda r: -r.gain.expected_improvement())
+    able = sorted(filter(_is_small, ranked), key=lambda r: (-r.score, r.candidate.move))
     parts = _grown(able, _Parts.surprise, question)
     if parts is None:
         return None
@@ -90,7 +90,7 @@ def screen(ranked: Sequence[Ranked], question: Question) -> Ranked | None:
 
 def _is_small(ranked: Ranked) -> bool:
     candidate, gain = ranked.candidate, ranked.gain
-    small = gain.mean >= -SMALL_LOSS and gain.sd <= SMALL_SD and candidate.risk <= SAFE / 2
+    small = abs(gain.mean) <= SMALL_MEAN and gain.sd <= SMALL_SD and candidate.risk <= SAFE / 2
     return small and _is_whole(candidate)
 
 

@@ -167,12 +167,12 @@ def _current(
     """What is in force: the configuration's value, else the engine's word at launch, else its default."""
     present = spelling.find(name, config.flags)
     if present is not None:
-        return _as_number(config.flags[present])
+        return as_number(config.flags[present])
     for launch in reversed(view.launches_of(config)):
         for key in spelling.effective_keys(name):
             value = launch.effective.get(key)
             if isinstance(value, bool | int | float | str):
-                return _as_number(value)
+                return as_number(value)
     knob = spelling.declared(name)
     if knob is not None and knob.default is not None:
         return knob.default
@@ -181,7 +181,7 @@ def _current(
     return default
 
 
-def _as_number(value: Value) -> Value:
+def as_number(value: Value) -> Value:
     """A number that somebody wrote as text, as a number."""
     if not isinstance(value, str):
         return value

@@ -59,8 +59,9 @@ class Playbook:
         suspicion = Suspicion(question)
         suspected = (_suspected(candidate, view, suspicion) for candidate in candidates)
         ranked = rank(map(surrogate.corrected, suspected), question)
-        more = [x for x in (bundle(ranked, question), screen(ranked, question)) if x is not None]
-        return tuple(sorted((*more, *ranked), key=order))
+        together = (bundle(ranked, question), screen(ranked, question))
+        more = {str(x.candidate.change): x for x in reversed(together) if x is not None}
+        return tuple(sorted((*more.values(), *ranked), key=order))
 
     def question(self, view: CampaignView) -> Question:
         """The view with what is derived from it: limits, history, spelling."""

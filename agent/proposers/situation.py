@@ -13,7 +13,8 @@ AS_GOOD = 0.05
 
 
 def goal_rung(view: CampaignView) -> int:
-    """The concurrency at which the goal is decided: the best rung that holds the constraints.
+    """The concurrency that ideas are aimed at: of the rungs that hold the constraints the highest that is as
+    good as the best.
 
     Canary rungs are no part of the ladder: a gain is predicted for the ladder's rungs.
     """

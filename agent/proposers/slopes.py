@@ -5,7 +5,7 @@ from collections.abc import Sequence
 from typing import TypeGuard
 
 from moeagent.agent.proposers.expression import UnknownFactError, Value
-from moeagent.agent.proposers.facts import functions_of
+from moeagent.agent.proposers.facts import as_number, functions_of
 from moeagent.agent.proposers.question import Question
 from moeagent.memory.records import ServerConfig
 
@@ -26,7 +26,7 @@ class Slopes:
 
     def _doubled(self, flag: str, config: ServerConfig) -> float:
         name = self._spelling.find(flag, config.flags)
-        first, now = self._first[flag], config.flags[name] if name else None
+        first, now = self._first[flag], as_number(config.flags[name]) if name else None
         return math.log2(now / first) if _positive(now) and _positive(first) else 0.0
 
 

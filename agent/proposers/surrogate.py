@@ -31,9 +31,9 @@ INTERACTION_SD = 0.01
 """What a combination may differ from the sum of its levers."""
 SLOPE_SD = 0.02
 """Effect of doubling a number, before any launch: of either sign."""
-ONE_IN_FOUR = 0.674
-"""Deviations beyond which one value in four lies. Of what was adopted in company and never tested apart that
-much is taken to be wrong: no measurement stands behind it."""
+Z_ONE_IN_FOUR = 0.674
+"""Standard deviations beyond which one value in four lies. Of what was adopted in company and never tested
+apart that much is taken to be wrong: no measurement stands behind it."""
 WRONG_BY = 0.08
 """Beliefs that promise more than this do not make the check of them worth more."""
 UNKNOWN_LEVER = Gain(0.0, 0.03)
@@ -100,7 +100,7 @@ class Surrogate:
         if found is None:
             return candidate
         if candidate.untested and found.mean < 0:
-            found = found._replace(sd=max(found.sd, -found.mean / ONE_IN_FOUR))
+            found = found._replace(sd=max(found.sd, -found.mean / Z_ONE_IN_FOUR))
             candidate = candidate._replace(doubt=candidate.doubt * min(1.0, WRONG_BY / -found.mean))
         shift = found.mean - gain.mean
         gains = {c: Gain(g.mean + shift, found.sd) for c, g in candidate.gains.items()}

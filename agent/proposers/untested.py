@@ -9,7 +9,7 @@ from collections.abc import Iterator
 
 from moeagent.agent.proposers.beliefs import Gain, interpolate
 from moeagent.agent.proposers.book import Move
-from moeagent.agent.proposers.candidate import Candidate
+from moeagent.agent.proposers.candidate import Candidate, whole
 from moeagent.agent.proposers.expression import UnknownFactError
 from moeagent.agent.proposers.history import value
 from moeagent.agent.proposers.question import Question
@@ -17,7 +17,7 @@ from moeagent.memory.records import ConfigChange
 
 MOVE = "undo:untested"
 FEWEST = 2
-"""A single piece of advice is taken back on its own (`undo_winners`)."""
+"""One thing alone is tried by its own move, or taken back by `undo_winners`."""
 RISKY = 0.12
 """Advice that may crash a server with more than this chance is no small thing to move to and fro."""
 STRUCTURE = ("memory", "batching", "parallelism", "experts")
@@ -30,11 +30,12 @@ def untested_advice(question: Question) -> Iterator[Candidate]:
     """Once in a campaign: everything together that was adopted and never tested apart, and contrary moves."""
     knobs = sorted({knob for knob in _adopted_advice(question) if not _tested_apart(knob, question)})
     contrary = [move for move in question.book.move if move.contrary and _applies(move, question)]
-    if len(knobs) + len(contrary) < FEWEST or question.past.of_move(MOVE):
+    asked = any(hypothesis.move == MOVE for hypothesis in question.view.hypotheses)
+    if len(knobs) + len(contrary) < FEWEST or asked:
         return
     child = question.base.apply(question.base.diff(question.view.baseline).only(knobs))
     for move in contrary:
-        child = child.apply(ConfigChange(set_flags=dict(move.set_flags), set_env=dict(move.set_env)))
+        child = child.apply(_made(move))
     change = question.settle(question.base.diff(child))
     if change is None:
         return
@@ -43,8 +44,8 @@ def untested_advice(question: Question) -> Iterator[Candidate]:
     yield Candidate(
         move=MOVE,
         statement=f"Check what was only believed: {'; '.join(said)}",
-        why="Each came from the book and in company; where the book is wrong, no launch would have shown it.",
-        source="hypotheses of this run that were adopted together with others",
+        why="No launch tested any of it apart; where the book is wrong, none would have shown it.",
+        source=" | ".join(["what this run adopted together with others", *(m.source for m in contrary)]),
         category="undo",
         change=change,
         gains={c: contrary_gain(contrary, c) for c in question.view.workload.ladder},
@@ -61,7 +62,7 @@ def _adopted_advice(question: Question) -> Iterator[str]:
             continue
         ((name, raw),) = pulled.items()
         try:
-            advised = question.value(raw)
+            advised = whole(question.spelling.declared(name), question.value(raw))
         except UnknownFactError:
             continue
         for knob in question.spelling.all(name):
@@ -76,7 +77,15 @@ def _tested_apart(knob: str, question: Question) -> bool:
 
 
 def _applies(move: Move, question: Question) -> bool:
-    return question.holds(move.when) == 1 and not question.past.of_move(move.id)
+    """Whether nothing and nobody speaks against the move: it must not cost the check of everything else."""
+    change = question.settle(_made(move)) if question.holds(move.when) == 1 else None
+    if change is None or question.past.of_move(move.id):
+        return False
+    return question.past.doubt(change, question.base.apply(change), move.id) > 0
+
+
+def _made(move: Move) -> ConfigChange:
+    return ConfigChange(set_flags=dict(move.set_flags), set_env=dict(move.set_env))
 
 
 def contrary_moves(question: Question, change: ConfigChange) -> list[Move]:

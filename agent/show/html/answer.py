@@ -69,10 +69,16 @@ def _why(view: RunView) -> str:
 
 
 def _top(view: RunView, curves: tuple[Curve, ...], role: Role, config: ServerConfig | None) -> str:
-    """The highest mean throughput in this role where the constraints hold, with its concurrency."""
+    """The highest mean throughput in this role where the constraints hold, with its concurrency.
+
+    Rungs beside the ladder were asked of some configurations only.
+    """
     broken = {c.concurrency for c in checks(view, config) if not c.holds} if config else set[int]()
     points: list[Point] = [
-        p for c in curves if c.role == role for p in c.points if p.concurrency not in broken
+        point
+        for curve in curves
+        for point in curve.points
+        if curve.role == role and point.concurrency in view.ladder and point.concurrency not in broken
     ]
     if not points:
         return ""

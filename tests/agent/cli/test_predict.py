@@ -133,6 +133,7 @@ def test_rules_about_model_and_gpu_are_asked_too():
         ((*BASE, "--concurrency", "0"), "positive numbers"),
         ((*BASE, "--env", "X"), "NAME=VALUE"),
         ((*BASE, "--flag", "--ep-size 8 --dp-size 8"), "more than one flag"),
+        ((*BASE, "--flag", "--disable-radix-cache --enable-mixed-chunk"), "more than one flag"),
         ((*BASE, "--engine", "lmdeploy"), "Known engines: sglang, vllm, llamacpp"),
     ],
 )
