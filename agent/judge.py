@@ -77,8 +77,8 @@ def judge(case: Case) -> Judgement:
 
 
 def _on_the_ladder(case: Case) -> Case:
-    sides = {side: on_the_ladder(getattr(case, side), case.ladder) for side in ("incumbent", "candidate")}
-    return case.model_copy(update=sides)
+    incumbent, candidate = (on_the_ladder(side, case.ladder) for side in (case.incumbent, case.candidate))
+    return case.model_copy(update={"incumbent": incumbent, "candidate": candidate})
 
 
 def on_the_ladder(launches: Sequence[Launch], ladder: Sequence[int]) -> tuple[Launch, ...]:

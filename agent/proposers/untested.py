@@ -28,10 +28,11 @@ UNKNOWN = Gain(0.0, 0.03)
 
 def untested_advice(question: Question) -> Iterator[Candidate]:
     """Once in a campaign: everything together that was adopted and never tested apart, and contrary moves."""
+    if any(hypothesis.move == MOVE for hypothesis in question.view.hypotheses):
+        return
     knobs = sorted({knob for knob in _adopted_advice(question) if not _tested_apart(knob, question)})
     contrary = [move for move in question.book.move if move.contrary and _applies(move, question)]
-    asked = any(hypothesis.move == MOVE for hypothesis in question.view.hypotheses)
-    if len(knobs) + len(contrary) < FEWEST or asked:
+    if len(knobs) + len(contrary) < FEWEST:
         return
     child = question.base.apply(question.base.diff(question.view.baseline).only(knobs))
     for move in contrary:
