@@ -4,10 +4,11 @@ Under REQUIRE_ALL=1 (set by CI) a missing part is a failure, unless the machine 
 """
 
 import os
-from collections.abc import Iterator
+from collections.abc import Generator, Iterator
 
 import pytest
 from parts.catalogue import PARTS
+from parts.turns import turn
 
 missing: dict[str, str] = {}
 
@@ -20,6 +21,13 @@ def pytest_addoption(parser: pytest.Parser) -> None:
 def full(request: pytest.FixtureRequest) -> bool:
     """True for `make bench` and `make soak`; a small fixed-seed sample otherwise."""
     return bool(request.config.getoption("--full"))
+
+
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_runtest_protocol(item: pytest.Item) -> Generator[None, bool | None, bool | None]:
+    """Outside the time-out of the test: waiting for a turn is not its time."""
+    with turn(alone=item.get_closest_marker("alone") is not None):
+        return (yield)
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:

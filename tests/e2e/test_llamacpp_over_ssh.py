@@ -19,10 +19,11 @@ SETTINGS = (
     + """[baseline]
 flags = {{ "-np" = 1, "-c" = 4096 }}
 [workload]
-input_len = 16
-output_len = 16
+input_len = 32
+output_len = 32
 ladder = [1, 8]
-prompts_per_slot = 2.0
+prompts_per_slot = 8
+min_prompts = 16
 [output_check]
 batch_sizes = [1]
 prompts = 2
@@ -40,6 +41,7 @@ pytestmark = [
     pytest.mark.part("sshd"),
     pytest.mark.part("llamacpp"),
     pytest.mark.slow,
+    pytest.mark.alone,
     pytest.mark.timeout(600),
 ]
 
