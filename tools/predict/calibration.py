@@ -7,6 +7,11 @@ from pydantic import Field
 from moeagent.memory.records import Record
 from moeagent.tools.predict.settings import EngineSettings
 
+MOST_MISSED = 2.0
+"""The formulas of speculation are not taken to miss by more."""
+LENT_SHARE = 0.5
+"""Of a correction of the weights, for layouts never launched: it may be due in full or not at all."""
+
 
 class Calibration(Record):
     """Corrections from measured launches; the empty one changes nothing."""
@@ -24,12 +29,31 @@ class Calibration(Record):
     """
     speed: dict[int, float] = Field(default_factory=dict)
     """Measured over predicted output tok/s by concurrency, of the latest measured launches."""
+    drafted: dict[int, float] = Field(default_factory=dict)
+    """Measured over predicted output tok/s of the latest launch that speculated, by concurrency."""
+    drafts: int = 0
+    """Drafted tokens of each step of that launch."""
+    graphs_per_draft: float | None = None
+    """What each drafted token adds to the CUDA graphs, as a share of those without speculation."""
     ttft: dict[int, float] = Field(default_factory=dict)
     """Measured over predicted TTFT by concurrency."""
 
+    def speculation(self, settings: EngineSettings, concurrency: int) -> float:
+        """Correction of the speed of speculation; 1 without it, and before a launch that speculates.
+
+        Where more is accepted, or verifying costs less, than the formulas say, longer drafts feel it more:
+        half of the miss is taken to be of that kind.
+        """
+        missed = factor_at(self.drafted, concurrency)
+        if missed is None or settings.draft_tokens == 1:
+            return 1.0
+        longer = (settings.draft_tokens - 1) / self.drafts
+        return float(min(max(missed ** ((1 + longer) / 2), 1 / MOST_MISSED), MOST_MISSED))
+
     def weights_offset(self, settings: EngineSettings) -> float | None:
-        """Correction for this layout, else for any; None when no launch printed its weights."""
-        return self.weights_offsets.get(layout_key(settings), self.weights_offsets.get(""))
+        """Correction for this layout, else what any lends to it; None when no launch printed its weights."""
+        own, lent = self.weights_offsets.get(layout_key(settings)), self.weights_offsets.get("")
+        return own if own is not None or lent is None else LENT_SHARE * lent
 
     def headroom_shift(self, settings: EngineSettings) -> float:
         """Correction of the head-room under load for this layout, GiB."""

@@ -26,9 +26,10 @@ def estimates(
     factor is the published effect of flags that no formula describes.
     """
     speed = factor_at(calibration.speed, served.concurrency)
+    drafted = calibration.speculation(at.settings, served.concurrency)
     delay = factor_at(calibration.ttft, served.concurrency)
     width = speed_doubt(at, calibrated=speed is not None)
-    gain = factor * (speed or 1.0)
+    gain = factor * drafted * (speed or 1.0)
     return RungPrediction(
         concurrency=served.concurrency,
         running=served.running,

@@ -3,7 +3,8 @@
 from collections.abc import Iterable
 
 from moeagent.memory.records import Launch, LaunchOutcome, Workload
-from moeagent.tools.predict.calibration import Calibration, layout_key
+from moeagent.tools.predict.buffers import graphs_gib
+from moeagent.tools.predict.calibration import Calibration, factor_at, layout_key
 from moeagent.tools.predict.engine_rules import defaults
 from moeagent.tools.predict.kv import GIB, kv_bytes_per_token
 from moeagent.tools.predict.memory import memory_table
@@ -57,7 +58,17 @@ def _memory_lesson(
             update["free_gib"] = (pool + weights) / chosen.fraction
         elif settings.engine == "vllm":
             update["overhead_gib"] = machine.memory_mib / 1024 * chosen.fraction - weights - pool
+    if settings.engine == "sglang":
+        update |= _graphs_lesson(launch, settings, graphs_gib(defaults(settings, model, machine.memory_mib)))
     return known.model_copy(update=update)
+
+
+def _graphs_lesson(launch: Launch, settings: EngineSettings, plain: float) -> dict[str, object]:
+    """What each drafted token adds to the graphs, of which `plain` GiB are needed without speculation."""
+    graphs, drafts = launch.memory.get("graphs_gib"), settings.draft_tokens - 1
+    if not graphs or not drafts or not plain:
+        return {}
+    return {"graphs_per_draft": max(graphs / plain - 1, 0.0) / drafts}
 
 
 def _headroom_lesson(
@@ -91,18 +102,24 @@ def _speed_lesson(
         return known
     ladder = tuple(sorted(usable))
     predicted = predict(launch.config, machine, model, workload.model_copy(update={"ladder": ladder}))
-    speed, ttft = dict(known.speed), dict(known.ttft)
+    speed, ttft, drafted = dict(known.speed), dict(known.ttft), dict(known.drafted)
+    drafts = read_settings(launch.config).draft_tokens - 1
+    # Once the machine is known without it, what is missed of a launch that speculates is missed of that.
     for rung in predicted.rungs:
         measured = usable[rung.concurrency]
         if measured.output_tok_s:
-            speed[rung.concurrency] = _blend(
-                speed.get(rung.concurrency), measured.output_tok_s / rung.output_tok_s.value
-            )
+            ratio = measured.output_tok_s / rung.output_tok_s.value
+            if drafts and known.speed:
+                drafted[rung.concurrency] = ratio / (factor_at(known.speed, rung.concurrency) or 1.0)
+            else:
+                speed[rung.concurrency] = _blend(speed.get(rung.concurrency), ratio)
         if measured.ttft_ms is not None:
             ttft[rung.concurrency] = _blend(
                 ttft.get(rung.concurrency), measured.ttft_ms.p50 / rung.ttft_ms.value
             )
-    return known.model_copy(update={"speed": speed, "ttft": ttft})
+    return known.model_copy(
+        update={"speed": speed, "ttft": ttft, "drafted": drafted, "drafts": drafts or known.drafts}
+    )
 
 
 def _blend(old: float | None, new: float) -> float:

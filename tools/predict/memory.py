@@ -66,7 +66,7 @@ def _weights_doubt(weights_gib: float, known: Calibration, settings: EngineSetti
     if layout_key(settings) in known.weights_offsets:
         return _MEASURED_GIB
     lent = known.weights_offset(settings) or 0.0
-    return math.hypot(weights_gib * tables.constant("weights_uncertainty"), lent / 2)
+    return math.hypot(weights_gib * tables.constant("weights_uncertainty"), lent)
 
 
 def _loaded(
@@ -96,8 +96,7 @@ def _divide_sglang(
     free = known.free_gib or free_before_load_gib(machine, settings)
     static = free * chosen.fraction - weights
     pool, tokens, running = _pool(model, settings, chosen, static)
-    draft = has_draft_model(settings)
-    pool_table, graphs = request_pool_gib(running, chosen), graphs_gib(chosen, draft=draft)
+    pool_table, graphs = request_pool_gib(running, chosen), _graphs_sglang(settings, chosen, known)
     work = activation_gib(model, settings, chosen.chunk)
     fragmentation = tables.constant("fragmentation_gib")
     start = free - weights - max(static, 0.0) - pool_table - graphs
@@ -116,6 +115,13 @@ def _divide_sglang(
             MemoryLine(name="fragmentation", gib=fragmentation),
         ),
     )
+
+
+def _graphs_sglang(settings: EngineSettings, chosen: Defaults, known: Calibration) -> float:
+    """With those that verify drafts: a launch tells their size, before that the draft model's are counted."""
+    if known.graphs_per_draft is None:
+        return graphs_gib(chosen, draft=has_draft_model(settings))
+    return graphs_gib(chosen) * (1 + known.graphs_per_draft * (settings.draft_tokens - 1))
 
 
 def _divide_vllm(

@@ -62,6 +62,8 @@ def _pool_chance(memory: MemoryTable) -> float:
 def _applies(hazard: Hazard, config: ServerConfig, machine: Machine, model: ModelShape) -> bool:
     if hazard.engine != config.engine or hazard.flag not in config.flags:
         return False
+    if hazard.unless is not None and config.flags.get(hazard.unless, False) is not False:
+        return False
     if hazard.value is not None and str(config.flags[hazard.flag]).lower() != hazard.value:
         return False
     if hazard.above is not None and not _above(config.flags[hazard.flag], hazard.above):

@@ -1,5 +1,7 @@
 """A closed loop of so many clients in steady state: what runs, how fast, and what limits it."""
 
+import math
+
 from moeagent.memory.records import Record, Workload
 from moeagent.tools.predict import tables
 from moeagent.tools.predict.batch import Setting
@@ -9,6 +11,9 @@ from moeagent.tools.predict.step_times import StepTimes
 
 _MS = 1e3
 _BOUND_SHARE = 0.35
+_WHOLE = 1e-6
+EQUAL_LENGTHS = ("random", "prefix")
+"""Datasets whose requests all have the same lengths."""
 
 
 class Served(Record):
@@ -41,7 +46,8 @@ def serve(at: Setting, times: StepTimes, memory: MemoryTable, workload: Workload
     )
     per_request = ttft + (workload.output_len - 1) * tpot
     waiting = max(clients - running, 0) / running * per_request
-    rate = running * workload.output_len / per_request * _MS * replicas
+    served = _finite(at, times, workload, running, per_request, workload.prompts(concurrency) / replicas)
+    rate = served * workload.output_len * _MS * replicas
     limit, why = _limit(at, running, terms, stall / tpot, cap_why)
     return Served(
         concurrency=concurrency,
@@ -53,6 +59,24 @@ def serve(at: Setting, times: StepTimes, memory: MemoryTable, workload: Workload
         why=why,
         terms_ms=terms | {"prefill of others": stall},
     )
+
+
+def _finite(
+    at: Setting, times: StepTimes, workload: Workload, running: float, per_request: float, prompts: float
+) -> float:
+    """Requests per millisecond of a run of so many prompts.
+
+    Requests of equal lengths that wait for a place come in waves, and those of the last wave run as few.
+    """
+    if workload.dataset not in EQUAL_LENGTHS or prompts <= running:
+        return running / per_request
+    waves = math.floor(prompts / running + _WHOLE)
+    rest = prompts - waves * running
+    if rest < 1:
+        return running / per_request
+    step = sum(times.decode_ms(rest).values())
+    last = times.prefill_ms(rest) + workload.output_len * step
+    return prompts / (waves * per_request + min(last, per_request))
 
 
 def _clump(at: Setting, workload: Workload, running: float) -> float:
@@ -69,7 +93,7 @@ def _stall_ms(at: Setting, prompt: float, step: float) -> float:
 
 def _running(at: Setting, memory: MemoryTable, workload: Workload, clients: float) -> tuple[float, str]:
     """Requests that decode at once, and the cap that holds them there."""
-    held = workload.input_len + tables.constant("pool_output_share") * workload.output_len
+    held = workload.input_len + _output_share(at) * workload.output_len
     by_pool = max(memory.kv_tokens * at.settings.attention_dp / held, 1)
     by_flag = memory.max_running * (at.settings.attention_dp if at.settings.engine == "vllm" else 1)
     if clients <= min(by_pool, by_flag):
@@ -77,6 +101,15 @@ def _running(at: Setting, memory: MemoryTable, workload: Workload, clients: floa
     if by_pool < by_flag:
         return by_pool, f"kv capacity: {memory.kv_tokens:,} tokens hold {by_pool:.0f} requests"
     return float(by_flag), f"batch cap: {by_flag} requests may run"
+
+
+def _output_share(at: Setting) -> float:
+    """Of the output length, what a running request takes of the pool: half on average, and the reserve."""
+    share = tables.constant("pool_output_share")
+    if at.settings.engine != "sglang":
+        return share
+    eased = tables.constant("dp_attention_conservativeness") if at.settings.attention_dp > 1 else 1.0
+    return min(0.5 + (share - 0.5) * at.settings.conservativeness * eased, 1.0)
 
 
 def _ttft_ms(

@@ -28,6 +28,8 @@ class EngineSettings(Record):
     mem_fraction: float | None = Field(default=None, gt=0, le=1)
     max_running: int | None = None
     max_pool_tokens: int | None = None
+    conservativeness: float = Field(default=1.0, ge=0)
+    """SGLang: factor on the room that is kept for output tokens still to come."""
     chunk: int | None = None
     graph_bs: int | None = None
     graphs_off: bool = False

@@ -147,3 +147,37 @@ def test_vllm_learns_what_its_budget_spends_beside_weights_and_pool():
 def test_unknown_subjects_teach_nothing():
     seen = launch(campaign(), memory=MEMORY)
     assert calibrate([seen], Unknown(what="m", why="w"), GLM, Workload()) == Calibration()
+
+
+def test_half_of_a_weights_correction_is_lent_to_another_layout():
+    learnt = known(launch(campaign(), memory=MEMORY))
+    own, other = settings(campaign()), settings(EP8)
+    assert learnt.weights_offset(other) == pytest.approx(learnt.weights_offset(own) / 2)
+
+
+DRAFTS = campaign(speculative_algorithm="EAGLE", speculative_num_steps=2, speculative_num_draft_tokens=3)
+LONGER = campaign(speculative_algorithm="EAGLE", speculative_num_steps=4, speculative_num_draft_tokens=5)
+
+
+def speeds(config: ServerConfig, learnt: Calibration | None = None) -> dict[int, float]:
+    return {r.concurrency: r.output_tok_s.value for r in predict(config, sm120(), GLM, LADDER, learnt).rungs}
+
+
+def test_speculation_that_does_better_than_the_formulas_speaks_for_longer_drafts():
+    top = max(LADDER.ladder)
+    base, drafts = speeds(campaign())[top], speeds(DRAFTS)[top]
+    plain = launch(campaign(), rungs=(rung(top, base),))
+    learnt = known(plain, launch(DRAFTS, rungs=(rung(top, 1.2 * drafts),)))
+    assert speeds(DRAFTS, learnt)[top] == pytest.approx(1.2 * drafts)
+    assert speeds(campaign(), learnt)[top] == pytest.approx(base)
+    assert speeds(LONGER, learnt)[top] == pytest.approx(1.2**1.5 * speeds(LONGER)[top])
+
+
+def test_the_graphs_of_longer_drafts_grow_as_those_of_a_launch_did():
+    plain = predict(campaign(), sm120(), GLM, LADDER).memory
+    assert plain is not None
+    graphs = next(line.gib for line in plain.lines if line.name == "CUDA graphs")
+    learnt = known(launch(DRAFTS, memory=MEMORY | {"graphs_gib": 2 * graphs}))
+    longer = predict(LONGER, sm120(), GLM, LADDER, learnt).memory
+    assert longer is not None
+    assert next(line.gib for line in longer.lines if line.name == "CUDA graphs") == pytest.approx(3 * graphs)

@@ -146,3 +146,17 @@ def test_any_sane_configuration_gives_an_answer(engine, tp, gpus, name, concurre
     for rung in found.rungs:
         assert rung.output_tok_s.value > 0
         assert 1 <= rung.running <= concurrency
+
+
+def test_streams_that_just_do_not_fit_the_pool_cost_a_wave_of_their_own():
+    """As many requests as fit twice end in two waves; a few that do not fit run as a third, alone."""
+
+    def speed(tokens: int, **flags: float) -> float:
+        config = campaign(max_total_tokens=tokens, **flags)
+        load = Workload(input_len=1024, output_len=1024, ladder=(256,))
+        return predict(config, sm120(), model("GLM-5.1-NVFP4"), load).rungs[0].output_tok_s.value
+
+    fits, short = 256 * 1700, 250 * 1638
+    assert speed(short) < 0.95 * speed(fits)
+    assert speed(short, schedule_conservativeness=0.3) == pytest.approx(speed(fits), rel=0.02)
+    assert speed(short, schedule_conservativeness=2.0) < speed(short)

@@ -45,6 +45,15 @@ def test_published_hazards_name_their_stage():
     assert chance(config, machine_from_name("8x H200"), bf16)[0] < 0.5
 
 
+def test_a_hazard_of_many_streams_on_a_card_is_not_one_where_each_card_has_its_share():
+    alone = campaign(mem_fraction_static=0.75, moe_a2a_backend="flashinfer")
+    shared = campaign(
+        mem_fraction_static=0.75, moe_a2a_backend="flashinfer", enable_dp_attention=True, dp_size=8
+    )
+    assert "died at concurrency 256" in chance(alone)[1]
+    assert "died at concurrency 256" not in chance(shared)[1]
+
+
 def test_vllm_at_the_edge_of_the_card():
     h200, shape = machine_from_name("H200"), model("Qwen3-30B-A3B")
     edge = vllm(gpu_memory_utilization=0.995, max_model_len=8192)

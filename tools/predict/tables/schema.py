@@ -214,6 +214,8 @@ class Hazard(Record):
     """Prefix of the compute capability."""
     experts: str | None = None
     """Weight format of the experts."""
+    unless: str | None = None
+    """A flag under which what killed them is not there."""
     risk: float = Field(ge=0, le=1)
     stage: str
     why: str
