@@ -12,7 +12,7 @@ from importlib.resources.abc import Traversable
 from moeagent.memory.errors import LoopVersionError
 from moeagent.memory.tape.lines import Json
 
-LOOP_VERSION = 2
+LOOP_VERSION = 3
 
 DATA_PACKAGES = ("moeagent.prompts", "moeagent.agent", "moeagent.tools")
 DATA_SUFFIXES = (".toml", ".json", ".md", ".txt")

@@ -23,6 +23,8 @@ SECOND_LOOK_DOUBT = 0.3
 HARMED_DOUBT = 0.3
 ELSEWHERE_DOUBT = 0.8
 TURN_BACK_DOUBT = 0.1
+UNTESTED = "undo:untested"
+"""The move that checks what is only believed, see untested.py."""
 NOTICEABLE = 0.01
 """A winner below this effect speaks against more of the same."""
 
@@ -104,12 +106,16 @@ class Past:
         return doubt * (TURN_BACK_DOUBT if self._turns_back(change, move) else 1.0)
 
     def _turns_back(self, change: ConfigChange, move: str) -> bool:
-        """Whether it takes back what this run adopted and still has, under another name than undoing."""
+        """Whether it takes back what this run adopted and still has, under another name than undoing.
+
+        Of what the check of beliefs took back all at once, each part may be wanted again.
+        """
         now = self.view.incumbent
         after = now.apply(change)
         return not move.startswith("undo:") and any(
             trial.improved and value(after, knob) == value(trial.parent, knob) != value(trial.child, knob)
             for trial in self.trials
+            if trial.hypothesis.move != UNTESTED
             for knob in change.knobs()
             if value(now, knob) == value(trial.child, knob)
         )

@@ -74,9 +74,10 @@ def _informed(
     candidates: Iterable[Candidate], view: CampaignView, predictor: Predictor
 ) -> Iterator[Candidate]:
     """The candidates with the predictor's word on effect and risk."""
-    error_sd, parent = predictor_sd(view.verdicts), view.incumbent
+    overall, parent = predictor_sd(view.verdicts), view.incumbent
     known, _ = predictor.risk(parent)
     for candidate in candidates:
+        error_sd = max(overall, predictor_sd(view.verdicts_in(candidate.category)))
         child = parent.apply(candidate.change)
         unsure = max(error_sd, candidate.unsure)
         effects = predictor.predict_effects(parent, child)

@@ -61,7 +61,7 @@ def _next_value(step: Step, now: float, up: bool, question: Question) -> int | f
         else now + (step.by if up else -step.by)
     )
     low, high = question.number(step.low), question.number(step.high)
-    if high is not None and up:
+    if high is not None:
         raw = min(raw, high)
     if low is not None and not up:
         raw = max(raw, low)

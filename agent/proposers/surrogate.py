@@ -12,12 +12,11 @@ from typing import TYPE_CHECKING, NamedTuple
 
 from moeagent.agent.proposers.beliefs import Gain, interpolate
 from moeagent.agent.proposers.candidate import Candidate
-from moeagent.agent.proposers.history import Trial, value
+from moeagent.agent.proposers.history import UNTESTED, Trial, value
 from moeagent.agent.proposers.layout import layout
 from moeagent.agent.proposers.question import Question
 from moeagent.agent.proposers.situation import goal_rung
 from moeagent.agent.proposers.slopes import Slopes
-from moeagent.agent.proposers.untested import MOVE as UNTESTED
 from moeagent.agent.proposers.untested import contrary_gain, contrary_moves
 from moeagent.memory.records import FlagValue, Hypothesis, Launch, ServerConfig
 
@@ -34,7 +33,7 @@ SLOPE_SD = 0.02
 Z_ONE_IN_FOUR = 0.674
 """Standard deviations beyond which one value in four lies. Of what was adopted in company and never tested
 apart that much is taken to be wrong: no measurement stands behind it."""
-WRONG_BY = 0.08
+WRONG_BY = 0.12
 """Beliefs that promise more than this do not make the check of them worth more."""
 UNKNOWN_LEVER = Gain(0.0, 0.03)
 """A knob that a remedy changed and no hypothesis spoke of."""

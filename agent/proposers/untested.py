@@ -11,11 +11,10 @@ from moeagent.agent.proposers.beliefs import Gain, interpolate
 from moeagent.agent.proposers.book import Move
 from moeagent.agent.proposers.candidate import Candidate, whole
 from moeagent.agent.proposers.expression import UnknownFactError
-from moeagent.agent.proposers.history import value
+from moeagent.agent.proposers.history import UNTESTED, value
 from moeagent.agent.proposers.question import Question
 from moeagent.memory.records import ConfigChange
 
-MOVE = "undo:untested"
 FEWEST = 2
 """One thing alone is tried by its own move, or taken back by `undo_winners`."""
 RISKY = 0.12
@@ -28,22 +27,23 @@ UNKNOWN = Gain(0.0, 0.03)
 
 def untested_advice(question: Question) -> Iterator[Candidate]:
     """Once in a campaign: everything together that was adopted and never tested apart, and contrary moves."""
-    if any(hypothesis.move == MOVE for hypothesis in question.view.hypotheses):
+    if any(hypothesis.move == UNTESTED for hypothesis in question.view.hypotheses):
         return
-    knobs = sorted({knob for knob in _adopted_advice(question) if not _tested_apart(knob, question)})
+    needed = set(_needed(question))
+    knobs = {knob for knob in _adopted_advice(question) if not _tested_apart(knob, question)} - needed
     contrary = [move for move in question.book.move if move.contrary and _applies(move, question)]
     if len(knobs) + len(contrary) < FEWEST:
         return
-    child = question.base.apply(question.base.diff(question.view.baseline).only(knobs))
+    child = question.base.apply(question.base.diff(question.view.baseline).only(sorted(knobs)))
     for move in contrary:
         child = child.apply(_made(move))
     change = question.settle(question.base.diff(child))
     if change is None:
         return
-    said = [f"take back {', '.join(knobs)}"] if knobs else []
+    said = [f"take back {', '.join(sorted(knobs))}"] if knobs else []
     said += [move.statement[:1].lower() + move.statement[1:] for move in contrary]
     yield Candidate(
-        move=MOVE,
+        move=UNTESTED,
         statement=f"Check what was only believed: {'; '.join(said)}",
         why="No launch tested any of it apart; where the book is wrong, none would have shown it.",
         source=" | ".join(["what this run adopted together with others", *(m.source for m in contrary)]),
@@ -69,6 +69,16 @@ def _adopted_advice(question: Question) -> Iterator[str]:
         for knob in question.spelling.all(name):
             if value(now, knob) != value(baseline, knob) and str(value(now, knob)) == str(advised):
                 yield knob
+
+
+def _needed(question: Question) -> Iterator[str]:
+    """Knobs that an adopted layout set, or found as it needs them: a part of it alone is another layout."""
+    adopted = {
+        move for trial in question.past.trials if trial.improved for move in trial.hypothesis.move.split("+")
+    }
+    for move in question.book.move:
+        if move.id in adopted and move.category in STRUCTURE:
+            yield from (k for name in (*move.set_flags, *move.set_env) for k in question.spelling.all(name))
 
 
 def _tested_apart(knob: str, question: Question) -> bool:

@@ -138,6 +138,11 @@ class CampaignView(Record):
         """The verdict on the hypothesis of this id."""
         return next((v for v in self.verdicts if v.hypothesis == hypothesis), None)
 
+    def verdicts_in(self, category: str) -> tuple[Verdict, ...]:
+        """The verdicts on hypotheses of this category."""
+        ours = {h.id for h in self.hypotheses if h.category == category}
+        return tuple(v for v in self.verdicts if v.hypothesis in ours)
+
     def hypothesis(self, hypothesis_id: str | None) -> Hypothesis | None:
         """The hypothesis of this id."""
         return next((h for h in self.hypotheses if h.id == hypothesis_id), None)

@@ -10,7 +10,7 @@ from moeagent.agent.proposers.protocol import Draft
 from moeagent.agent.proposers.ranking import Ranked, rank
 from moeagent.agent.proposers.situation import goal_rung
 from moeagent.agent.proposers.steps import knob_steps
-from moeagent.memory.records import ConfigChange, PredictedEffect, VerdictKind
+from moeagent.memory.records import ConfigChange, Goal, PredictedEffect, VerdictKind
 
 CAP = "--max-running-requests"
 CHANGE = ConfigChange(set_flags={"--never-launched": True})
@@ -53,6 +53,7 @@ def test_a_step_goes_on_from_what_the_knob_alone_brought_not_from_what_it_brough
     sm120_view, play
 ):
     def down(view) -> Candidate:
+        view = view.model_copy(update={"goal": Goal(name="max-goodput")})
         steps = knob_steps(Playbook().question(view))
         return next(step for step in steps if step.move == f"step:{CAP}:down")
 
@@ -62,6 +63,15 @@ def test_a_step_goes_on_from_what_the_knob_alone_brought_not_from_what_it_brough
     assert not alone.guessed
     assert together.gains[peak].mean < 0.05
     assert together.guessed
+
+
+def test_no_cap_below_the_load_is_tried_for_throughput_and_a_cap_far_above_it_comes_down_to_it(sm120_view):
+    (step,) = (s for s in knob_steps(Playbook().question(sm120_view)) if s.move == f"step:{CAP}:down")
+    peak = max(sm120_view.workload.ladder)
+    assert sm120_view.incumbent.flags[CAP] > peak
+    assert step.change.set_flags == {CAP: peak}
+    there = sm120_view.model_copy(update={"incumbent": sm120_view.incumbent.apply(step.change)})
+    assert not [s for s in knob_steps(Playbook().question(there)) if s.move == f"step:{CAP}:down"]
 
 
 def ranked_idea(view, name: str, gain: Gain, risk: float = 0.02) -> Ranked:

@@ -4,10 +4,11 @@ import pytest
 
 from moeagent.agent.proposers.beliefs import Gain
 from moeagent.agent.proposers.book import Book, parse_book
+from moeagent.agent.proposers.history import UNTESTED
 from moeagent.agent.proposers.playbook import Playbook
 from moeagent.agent.proposers.protocol import Draft
 from moeagent.agent.proposers.surrogate import Surrogate
-from moeagent.agent.proposers.untested import MOVE, untested_advice
+from moeagent.agent.proposers.untested import untested_advice
 from moeagent.memory.records import ConfigChange, PredictedEffect, VerdictKind
 
 SAID = 0.05
@@ -83,7 +84,7 @@ def test_it_is_asked_once(sm120_view, play, advice):
     (check,) = offered(view, advice)
     draft = Draft(
         statement="s", reason="r", change=check.change, parent=view.incumbent.id, predicted=(),
-        refuted_by="x", source="playbook", move=MOVE,
+        refuted_by="x", source="playbook", move=UNTESTED,
     )  # fmt: skip
     assert not offered(play(view, draft, -0.1, VerdictKind.REGRESSED), advice)
 
@@ -117,10 +118,23 @@ def test_what_it_measured_tells_of_the_contrary_by_its_own_word(sm120_view, play
     predicted = tuple(Gain(-0.2, 0.1).at(c) for c in view.workload.ladder)
     draft = Draft(
         statement="s", reason="r", change=check.change, parent=view.incumbent.id, predicted=predicted,
-        refuted_by="x", source="playbook", move=MOVE,
+        refuted_by="x", source="playbook", move=UNTESTED,
     )  # fmt: skip
     view = play(view, draft, -0.05, VerdictKind.REGRESSED)
     question = Playbook(book=advice).question(view)
     only = next(c for c in Playbook(book=advice).ranking(view) if c.candidate.move == "against")
-    assert question.past.of_move(MOVE)
+    assert question.past.of_move(UNTESTED)
     assert only.gain.mean > -0.05
+
+
+def test_what_it_took_back_may_be_wanted_again(sm120_view, play, advice):
+    view = adopted(sm120_view, play, TOGETHER, "one+two+three+room")
+    (check,) = offered(view, advice)
+    draft = Draft(
+        statement="s", reason="r", change=check.change, parent=view.incumbent.id, predicted=(),
+        refuted_by="x", source="playbook", move=UNTESTED,
+    )  # fmt: skip
+    view = play(view, draft, 0.1, VerdictKind.IMPROVED)
+    again = ConfigChange(set_flags={"--one": True})
+    past = Playbook(book=advice).question(view).past
+    assert past.doubt(again, view.incumbent.apply(again), "one") == 1.0

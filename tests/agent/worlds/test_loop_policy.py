@@ -46,7 +46,7 @@ def test_a_short_campaign_builds_on_what_measured_best_and_claims_nothing(campai
 
 
 def test_what_a_remedy_made_of_an_idea_is_not_believed_to_bring_what_the_idea_promised() -> None:
-    bench = Bench(draw_worlds(29)[28], 5)
+    bench = Bench(draw_worlds(29)[28], 6)
     loop = loop_on(bench, LlmSettings())
     drive(loop, nodes_on(bench))
     pivoted = {pivot.hypothesis for pivot in loop.ledger.pivots}

@@ -49,6 +49,6 @@ def test_the_whole_table(full: bool) -> None:
     print(f"asked: no gain claimed in 98 % of {len(placebo)} placebo worlds, reached {1 - claimed:.1%}")
     assert claimed <= 0.02
     assert ratio(mine) >= 0.97
-    assert close(mine) >= 0.8  # 34 of 40 were reached, 71 of 80 at seeds 21 and 22; nine in ten are asked
+    assert close(mine) >= 0.9
     assert launches_to_95(mine) <= min(tpe / 2, random / 3)
     assert crashed(mine) <= crashes / 4
