@@ -29,18 +29,18 @@ def untested_advice(question: Question) -> Iterator[Candidate]:
     """Once in a campaign: everything together that was adopted and never tested apart, and contrary moves."""
     if any(hypothesis.move == UNTESTED for hypothesis in question.view.hypotheses):
         return
-    needed = set(_needed(question))
-    knobs = {knob for knob in _adopted_advice(question) if not _tested_apart(knob, question)} - needed
+    believed = {knob for knob in _adopted_advice(question) if not _tested_apart(knob, question)}
+    knobs = sorted(believed.difference(_needed(question)))
     contrary = [move for move in question.book.move if move.contrary and _applies(move, question)]
     if len(knobs) + len(contrary) < FEWEST:
         return
-    child = question.base.apply(question.base.diff(question.view.baseline).only(sorted(knobs)))
+    child = question.base.apply(question.base.diff(question.view.baseline).only(knobs))
     for move in contrary:
         child = child.apply(_made(move))
     change = question.settle(question.base.diff(child))
     if change is None:
         return
-    said = [f"take back {', '.join(sorted(knobs))}"] if knobs else []
+    said = [f"take back {', '.join(knobs)}"] if knobs else []
     said += [move.statement[:1].lower() + move.statement[1:] for move in contrary]
     yield Candidate(
         move=UNTESTED,

@@ -51,15 +51,15 @@ def _memory_lesson(
     update: dict[str, object] = {
         "weights_offsets": known.weights_offsets | {layout_key(settings): offset, "": offset}
     }
+    chosen = defaults(settings, model, machine.memory_mib)
     if tokens:
-        chosen = defaults(settings, model, machine.memory_mib)
         pool = tokens * kv_bytes_per_token(model, settings) / GIB
         if settings.engine == "sglang":
             update["free_gib"] = (pool + weights) / chosen.fraction
         elif settings.engine == "vllm":
             update["overhead_gib"] = machine.memory_mib / 1024 * chosen.fraction - weights - pool
     if settings.engine == "sglang":
-        update |= _graphs_lesson(launch, settings, graphs_gib(defaults(settings, model, machine.memory_mib)))
+        update |= _graphs_lesson(launch, settings, graphs_gib(chosen))
     return known.model_copy(update=update)
 
 

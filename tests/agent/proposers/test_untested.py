@@ -55,6 +55,15 @@ def offered(view, book):
     return list(untested_advice(Playbook(book=book).question(view)))
 
 
+def made(view, play, check, effect: float, kind: VerdictKind, predicted: tuple[PredictedEffect, ...] = ()):
+    """The view after the check was launched and judged."""
+    draft = Draft(
+        statement="s", reason="r", change=check.change, parent=view.incumbent.id, predicted=predicted,
+        refuted_by="x", source="playbook", move=UNTESTED,
+    )  # fmt: skip
+    return play(view, draft, effect, kind)
+
+
 def test_small_advice_that_was_adopted_in_company_is_taken_back_with_the_contrary_beside(
     sm120_view, play, advice
 ):
@@ -82,11 +91,7 @@ def test_what_was_tested_apart_stays(sm120_view, play, advice):
 def test_it_is_asked_once(sm120_view, play, advice):
     view = adopted(sm120_view, play, TOGETHER, "one+two+three+room")
     (check,) = offered(view, advice)
-    draft = Draft(
-        statement="s", reason="r", change=check.change, parent=view.incumbent.id, predicted=(),
-        refuted_by="x", source="playbook", move=UNTESTED,
-    )  # fmt: skip
-    assert not offered(play(view, draft, -0.1, VerdictKind.REGRESSED), advice)
+    assert not offered(made(view, play, check, -0.1, VerdictKind.REGRESSED), advice)
 
 
 def test_nothing_is_asked_while_nothing_was_adopted_in_company(sm120_view, advice):
@@ -116,11 +121,7 @@ def test_what_it_measured_tells_of_the_contrary_by_its_own_word(sm120_view, play
     view = adopted(sm120_view, play, TOGETHER, "one+two+three+room", 0.02)
     (check,) = offered(view, advice)
     predicted = tuple(Gain(-0.2, 0.1).at(c) for c in view.workload.ladder)
-    draft = Draft(
-        statement="s", reason="r", change=check.change, parent=view.incumbent.id, predicted=predicted,
-        refuted_by="x", source="playbook", move=UNTESTED,
-    )  # fmt: skip
-    view = play(view, draft, -0.05, VerdictKind.REGRESSED)
+    view = made(view, play, check, -0.05, VerdictKind.REGRESSED, predicted)
     question = Playbook(book=advice).question(view)
     only = next(c for c in Playbook(book=advice).ranking(view) if c.candidate.move == "against")
     assert question.past.of_move(UNTESTED)
@@ -130,11 +131,7 @@ def test_what_it_measured_tells_of_the_contrary_by_its_own_word(sm120_view, play
 def test_what_it_took_back_may_be_wanted_again(sm120_view, play, advice):
     view = adopted(sm120_view, play, TOGETHER, "one+two+three+room")
     (check,) = offered(view, advice)
-    draft = Draft(
-        statement="s", reason="r", change=check.change, parent=view.incumbent.id, predicted=(),
-        refuted_by="x", source="playbook", move=UNTESTED,
-    )  # fmt: skip
-    view = play(view, draft, 0.1, VerdictKind.IMPROVED)
+    view = made(view, play, check, 0.1, VerdictKind.IMPROVED)
     again = ConfigChange(set_flags={"--one": True})
     past = Playbook(book=advice).question(view).past
     assert past.doubt(again, view.incumbent.apply(again), "one") == 1.0
